@@ -1,0 +1,63 @@
+import type { RunLimits } from '../contract/run.js';
+import type { Model } from '../models/model.js';
+import type { Duration, Tool } from '../tools/tool.js';
+
+/** What a person writes in `perdure.config.ts`. Loaded by worker and client; only workers execute tools. */
+export interface PerdureConfig {
+  /** An AI SDK model, `'provider:model'` of an installed provider, `'scripted:FILE'`, or a `Model` of one's own. */
+  model?: ModelChoice;
+  /** What `defineTool`, `httpTool` and other sources made. */
+  tools: Tool[];
+  /** System prompt; perdure adds its failure protocol. */
+  instructions?: string;
+  limits?: Partial<{
+    steps: number | null;
+    calls: number | null;
+    tokens: number | null;
+    costUsd: number | null;
+    wallTimeMs: Duration | null;
+    failures: number | null;
+  }>;
+  /** US dollars per million tokens, for `limits.costUsd`. */
+  prices?: { inputPerMillion: number; outputPerMillion: number };
+  store?: {
+    /** SQLite file. Default `.perdure/store.db` beside the configuration. */
+    path?: string;
+  };
+  worker?: {
+    /** Time without a sign of life after which a worker is taken for dead; also the lease of a claim. Default 10 s. */
+    heartbeatTimeoutMs?: Duration;
+    /** Tool calls at once in one worker. Default 50. */
+    maxConcurrentCalls?: number;
+  };
+  /** Values that must never be logged, stored for operators or shown to a model. */
+  secrets?: string[];
+  /** Names of environment variables whose values are secrets. */
+  secretEnv?: string[];
+  /** Path of the user's own workflow file, which re-exports `perdure/workflow`; relative to the configuration. */
+  workflows?: string;
+}
+
+/** An AI SDK language model, recognised by its `specificationVersion`. */
+export interface AiSdkModel {
+  readonly specificationVersion: string;
+  readonly provider: string;
+  readonly modelId: string;
+}
+
+export type ModelChoice = string | AiSdkModel | Model;
+
+/** The configuration with every default resolved and every path absolute. */
+export interface ResolvedConfig {
+  /** Folder of the configuration file (or the working directory where there is none). */
+  rootDir: string;
+  model: Model | undefined;
+  tools: Tool[];
+  instructions: string;
+  limits: RunLimits;
+  storePath: string;
+  heartbeatTimeoutMs: number;
+  maxConcurrentCalls: number;
+  secrets: string[];
+  workflowsPath: string | undefined;
+}

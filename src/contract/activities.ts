@@ -1,0 +1,107 @@
+import type { Outcome, PreparedCall, ToolCall } from './call.js';
+import type { ManifestSummary } from './manifest.js';
+import type { AgentRunResult, RunLimits } from './run.js';
+
+/** Input of the `startRun` activity: pins the tools, writes the run's root. */
+export interface StartRunInput {
+  runKey: string;
+  workflowId: string;
+  /** The user's task; absent for `toolExecutor()`, which has no conversation. */
+  task?: string;
+  limits?: Partial<RunLimits>;
+  model?: string;
+}
+
+export interface StartRunResult {
+  storeId: string;
+  manifest: ManifestSummary;
+  limits: RunLimits;
+  /** Node of the user's task; `''` for `toolExecutor()`. */
+  head: string;
+  searchAttributes: boolean;
+}
+
+/** One answered call, as the next model turn receives it: the rendered message is looked up by key. */
+export interface AnsweredCall {
+  callId: string;
+  key: string;
+  /** Present where the workflow itself refused the call, so that nothing is stored under the key yet. */
+  refused?: Outcome;
+}
+
+/** Input of the `callModel` activity. Constant in size. */
+export interface CallModelInput {
+  runKey: string;
+  storeId: string;
+  step: number;
+  /** 0, raised where the same question is asked again on purpose. */
+  take: number;
+  head: string;
+  manifestHash: string;
+  model?: string;
+  /** Outcomes of the previous turn's calls, in the model's order. */
+  answered: AnsweredCall[];
+  /** Emphasis for the system message: tools that failed repeatedly. */
+  emphasis?: { tool: string; failures: number }[];
+  /** Set on the last turn: no tools are offered, and the reason is told. */
+  finalTurn?: { reason: string };
+}
+
+/** Token counts as the provider reported them, or an estimate where it reported none that is a number. */
+export interface TurnUsage {
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number;
+  estimated?: true;
+}
+
+export interface CallModelResult {
+  /** Node of the assistant's message. */
+  head: string;
+  calls: PreparedCall[];
+  usage: TurnUsage;
+  /** Preview of the assistant's text, at most 4 KB; the whole is in the transcript. */
+  text: string;
+  /** True where the turn had neither text nor calls. */
+  empty: boolean;
+}
+
+/** Input of the `callTool` activity. */
+export interface CallToolInput {
+  call: ToolCall;
+  storeId: string;
+  /** Node of the step that asked for the call; it must be found in the store before anything runs. `''` for `toolExecutor()`. */
+  stepNode: string;
+  manifestHash: string;
+  /** Failures in a row of this tool before this call; told to the model. */
+  consecutiveFailures?: number;
+  /** True where the arguments were not validated yet (`toolExecutor()`). */
+  validate?: true;
+  /** How many bytes of JSON a result may have to be returned inline. Default 4096. */
+  inlineBytes?: number;
+}
+
+/** Input of the `settleCall` activity: reads the ledger row, or seals it so that a late result changes nothing. */
+export interface SettleCallInput {
+  call: ToolCall;
+  storeId: string;
+  manifestHash: string;
+  reason: 'cancelled' | 'timeout';
+}
+
+/** The activities of a run, as the workflow sees them. Each returns JSON, or throws one Temporal failure made by the mapper. */
+export interface RunActivities {
+  startRun(input: StartRunInput): Promise<StartRunResult>;
+  callModel(input: CallModelInput): Promise<CallModelResult>;
+  callTool(input: CallToolInput): Promise<Outcome>;
+  settleCall(input: SettleCallInput): Promise<Outcome>;
+  finishRun(input: FinishRunInput): Promise<void>;
+}
+
+/** Input of the `finishRun` activity: writes the run's end into its root, so that closed runs are shown from the store. */
+export interface FinishRunInput {
+  runKey: string;
+  storeId: string;
+  status: AgentRunResult['status'];
+  result: AgentRunResult;
+}

@@ -1,0 +1,78 @@
+import type { Effect } from './effect.js';
+import type { FailureClass } from './failure.js';
+import type { JsonObject } from './json.js';
+
+/** Who decides on a retry of one failure class of one tool. */
+export type RetryOwner = 'executor' | 'model' | 'never';
+
+/** Per class: who retries, and how often and how far apart; absent fields take the failure table's values. */
+export interface RetryOverride {
+  owner?: RetryOwner;
+  /** Starts of the body in all, the first included. */
+  maxAttempts?: number;
+  /** First delay's upper bound, doubled with each attempt; milliseconds. */
+  baseDelayMs?: number;
+  maxDelayMs?: number;
+}
+
+/** A tool's policy with every default resolved: fixed for a run when the run starts. */
+export interface ToolPolicy {
+  effect: Effect;
+  /** One attempt's deadline, milliseconds. */
+  timeoutMs: number;
+  /** Deadline over attempts and the waits between them, milliseconds; never below `timeoutMs`. */
+  budgetMs: number;
+  retry: Partial<Record<FailureClass, RetryOverride>>;
+  /** The tool can settle a lost answer (`reconcile`). */
+  reconciles: boolean;
+  /** The tool can renew its credentials once after a 401 (`refresh`). */
+  refreshes: boolean;
+  eventuallyConsistent: boolean;
+  /** Repeating the same call is this tool's purpose. */
+  polling: boolean;
+  maxOutputBytes: number;
+  /** A failure is this tool's output (compiler, test runner) and reaches the model whole. */
+  failureOutput: 'summary' | 'verbatim';
+  /** Whether the model may read an unexplained error's own words, or only what the tool made public. */
+  errors: 'redacted' | 'public';
+  taskQueue?: string;
+}
+
+/** One tool as the run knows it: pinned at start, whatever is deployed later. */
+export interface ManifestTool {
+  name: string;
+  /** The name that providers are shown: `^[a-zA-Z0-9_-]{1,64}$`, unique in the manifest. */
+  modelName: string;
+  description: string;
+  /** JSON Schema of the arguments, as validated. */
+  inputSchema: JsonObject;
+  /** JSON Schema of the result, where the tool declares one. */
+  outputSchema?: JsonObject;
+  /** Correct arguments, quoted in validation messages. */
+  examples: JsonObject[];
+  /** Names of tools that may serve instead. */
+  alternatives: string[];
+  policy: ToolPolicy;
+}
+
+/** A run's pinned tool catalogue. `hash` is the SHA-256 of the rest's canonical JSON, hex. */
+export interface Manifest {
+  hash: string;
+  tools: ManifestTool[];
+}
+
+/** What the workflow keeps of a tool: the parts that its guards and timeouts need. */
+export interface ToolSummary {
+  name: string;
+  effect: Effect['kind'];
+  timeoutMs: number;
+  budgetMs: number;
+  polling?: true;
+  taskQueue?: string;
+}
+
+/** All of a manifest that travels in a run's history. */
+export interface ManifestSummary {
+  hash: string;
+  tools: ToolSummary[];
+}

@@ -1,0 +1,86 @@
+import type { ManifestSummary } from './manifest.js';
+
+/** Hard caps of a run; `null` is no cap. Every number is finite and 0 or more: 0 means none left. */
+export interface RunLimits {
+  /** Model turns that may ask for tools. Default 25. */
+  steps: number | null;
+  /** Tool calls over the whole run. */
+  calls: number | null;
+  /** Input and output tokens over all model turns. */
+  tokens: number | null;
+  /** US dollars over all model turns. */
+  costUsd: number | null;
+  /** Wall time from the run's start, milliseconds. */
+  wallTimeMs: number | null;
+  /** Failed calls over the whole run. */
+  failures: number | null;
+}
+
+/** What a run has used so far. Only ever grows; carried over continue-as-new. */
+export interface RunCounters {
+  steps: number;
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number;
+  failures: number;
+}
+
+export type TerminationReason =
+  | 'answered'
+  | 'steps_cap'
+  | 'calls_cap'
+  | 'tokens_cap'
+  | 'cost_cap'
+  | 'wall_time_cap'
+  | 'failures_cap'
+  | 'empty_turns'
+  | 'security_violation'
+  | 'loop_detected'
+  | 'model_failed'
+  | 'cancelled';
+
+/** `completed`: the model answered; `capped`: a limit ended it, with a last answer; the others as named. */
+export type RunStatus = 'running' | 'completed' | 'capped' | 'failed' | 'cancelled';
+
+/** Input of `agentRun`. Constant in size, whatever the conversation's length. */
+export interface AgentRunInput {
+  task: string;
+  /** The run's identity in every key; made by the client at start, and by nobody else later. */
+  runKey?: string;
+  /** Limits that override the configuration's, cap by cap. */
+  limits?: Partial<RunLimits>;
+  /** Name of the model to use instead of the configuration's. */
+  model?: string;
+  /** Present after continue-as-new only. */
+  carried?: CarriedRun;
+}
+
+/** Everything that a run carries over continue-as-new. */
+export interface CarriedRun {
+  storeId: string;
+  manifest: ManifestSummary;
+  limits: RunLimits;
+  counters: RunCounters;
+  /** Epoch milliseconds of the run's first start, workflow time. */
+  startedAtMs: number;
+  /** Node that the conversation has reached. */
+  head: string;
+  /** Whether the run may write search attributes; decided once, at start. */
+  searchAttributes: boolean;
+  seenTools: string[];
+  seenFailureClasses: string[];
+  /** Failures in a row by tool name; absent is 0. */
+  consecutiveFailures: Record<string, number>;
+  /** Tools whose emphasis the model has been given since their last success. */
+  emphasised: string[];
+}
+
+/** Result of `agentRun`: it always says why it ended. */
+export interface AgentRunResult {
+  status: Exclude<RunStatus, 'running'>;
+  /** The model's final answer; `''` where it gave none. */
+  answer: string;
+  termination: { reason: TerminationReason; summary: string };
+  counters: RunCounters;
+}

@@ -1,0 +1,228 @@
+/**
+ * The ledger's state machine: one row per call, one pure transition. Stores run it inside a transaction on the row;
+ * nothing else decides who may run a body. The rules answer interleavings that were reproduced on a real server (two
+ * "attempt 1" after a reset, zombies, lost workers), so attempt numbers order nothing here: only tokens and leases do.
+ */
+import type { Outcome } from '../contract/call.js';
+import type { Effect } from '../contract/effect.js';
+
+/**
+ * - `started`: claimed (`token`), or its last holder ended or was lost without proving that nothing happened (`token` absent).
+ * - `released`: the last holder ended and proved no effect.
+ * - `done`, `failed`: an outcome is stored.
+ * - `sealed`: given up; a late result changes nothing.
+ */
+export type LedgerState = 'started' | 'released' | 'done' | 'failed' | 'sealed';
+
+export interface LedgerRow {
+  key: string;
+  runKey: string;
+  callId: string;
+  tool: string;
+  digest: string;
+  effect: Effect;
+  state: LedgerState;
+  /** The holder's random token while claimed. */
+  token?: string;
+  /** When the holder's claim lapses unless renewed; epoch milliseconds on the store's clock. */
+  leaseUntilMs: number;
+  /** The holder's body has begun: from here on a lost holder may have had its effect. */
+  begun: boolean;
+  /** Starts of the body so far. */
+  starts: number;
+  /** Time used up by attempts and the waits between them, milliseconds; a person's or an absent worker's time is not in it. */
+  spentMs: number;
+  /** Some start may have had its effect and nothing has proved that it did not. */
+  mayHaveHappened: boolean;
+  firstStartAtMs?: number;
+  /** When the running body began. */
+  begunAtMs?: number;
+  outcome?: Outcome;
+  updatedAtMs: number;
+}
+
+/** What identifies the call when its row is first written. */
+export type LedgerCall = Pick<LedgerRow, 'runKey' | 'callId' | 'tool' | 'digest' | 'effect'>;
+
+export type LedgerEvent =
+  /** An attempt asks to be the one that may run the body. Reads need none. */
+  | { type: 'claim'; call: LedgerCall; token: string; leaseMs: number; graceMs: number }
+  /** Just before the body: re-reads the claim and counts the start. A read begins without a claim. */
+  | { type: 'begin'; call: LedgerCall; token: string; leaseMs: number }
+  | { type: 'renew'; token: string; leaseMs: number }
+  /** The backend was fenced (`reconcile` said so): a start whose answer was lost can no longer have an effect. */
+  | { type: 'fenced'; token: string }
+  /** The attempt ended and another is to follow after `waitMs`. `effect` is what this start may have left behind. */
+  | { type: 'end'; token: string; effect: 'none' | 'unknown'; waitMs: number }
+  /** The claim is given back before the body began. */
+  | { type: 'giveBack'; token: string }
+  /** The call ends with this outcome. */
+  | { type: 'settle'; token: string; outcome: Outcome }
+  /** Nobody may run the body any more. The outcome recorded depends on whether a start may have had its effect. */
+  | { type: 'seal'; call: LedgerCall; ifNone: Outcome; ifUnknown: Outcome };
+
+/** What the former holder of a claim left behind, as the next one must know before it runs anything. */
+export type FormerStart = 'never' | 'proved-none' | 'unknown';
+
+export type LedgerVerdict =
+  /** The token holds the row. `lost` is true where the former holder vanished in mid-body (its lease lapsed). */
+  | { type: 'granted'; row: LedgerRow; former: FormerStart; lost: boolean }
+  | { type: 'accepted'; row: LedgerRow }
+  /** An outcome is stored: return it, run nothing. */
+  | { type: 'settled'; row: LedgerRow; outcome: Outcome }
+  /** Another holds a live lease; ask again after `retryAfterMs`. */
+  | { type: 'busy'; row: LedgerRow; retryAfterMs: number }
+  /** The token is not (or no longer) the holder's, or its lease lapsed before the body began: run nothing, change nothing. */
+  | { type: 'superseded'; row?: LedgerRow }
+  /** This key was seen with other arguments. */
+  | { type: 'mismatch'; row: LedgerRow };
+
+export interface LedgerTransition {
+  /** The row to write; absent where nothing changes. */
+  write?: LedgerRow;
+  verdict: LedgerVerdict;
+}
+
+/** The transition. Pure: `nowMs` is the store's clock, tokens come with the events. */
+export function ledgerTransition(
+  key: string,
+  row: LedgerRow | undefined,
+  event: LedgerEvent,
+  nowMs: number,
+): LedgerTransition {
+  switch (event.type) {
+    case 'claim':
+      return claim(row ?? emptyRow(key, event.call, nowMs), event, nowMs);
+    case 'begin':
+      return begin(row ?? emptyRow(key, event.call, nowMs), event, nowMs);
+    case 'seal':
+      return seal(row ?? emptyRow(key, event.call, nowMs), event, nowMs);
+    case 'renew':
+      return asHolder(row, event.token, (held) => ({ ...held, leaseUntilMs: nowMs + event.leaseMs }), nowMs);
+    case 'fenced':
+      return asHolder(row, event.token, (held) => ({ ...held, mayHaveHappened: false }), nowMs);
+    case 'giveBack':
+      // A body that has begun cannot be given back: its holder must say how it ended.
+      return asHolder(row, event.token, (held) => (held.begun ? undefined : withoutHolder(held, 'none')), nowMs);
+    case 'end':
+      return asHolder(
+        row,
+        event.token,
+        (held) => {
+          const ended = withoutHolder(spend(held, nowMs), event.effect);
+          return { ...ended, spentMs: ended.spentMs + event.waitMs };
+        },
+        nowMs,
+      );
+    case 'settle':
+      return asHolder(
+        row,
+        event.token,
+        (held) => settled(spend(held, nowMs), event.outcome, stateOf(event.outcome)),
+        nowMs,
+      );
+  }
+}
+
+function emptyRow(key: string, call: LedgerCall, nowMs: number): LedgerRow {
+  return {
+    ...call,
+    key,
+    state: 'released',
+    leaseUntilMs: 0,
+    begun: false,
+    starts: 0,
+    spentMs: 0,
+    mayHaveHappened: false,
+    updatedAtMs: nowMs,
+  };
+}
+
+function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: number): LedgerTransition {
+  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
+  const holderGoneAtMs = row.leaseUntilMs + event.graceMs;
+  if (row.token !== undefined && row.token !== event.token && nowMs < holderGoneAtMs) {
+    return { verdict: { type: 'busy', row, retryAfterMs: holderGoneAtMs - nowMs } };
+  }
+  // A lapsed holder that had not begun cannot begin any more (`begin` asks for its token), so it left nothing behind.
+  const lost = row.token !== undefined && row.begun;
+  const freed = lost ? withoutHolder(spend(row, Math.min(nowMs, row.leaseUntilMs)), 'unknown') : row;
+  const granted: LedgerRow = {
+    ...freed,
+    state: 'started',
+    token: event.token,
+    leaseUntilMs: nowMs + event.leaseMs,
+    begun: false,
+    updatedAtMs: nowMs,
+  };
+  const former: FormerStart = granted.mayHaveHappened ? 'unknown' : granted.starts === 0 ? 'never' : 'proved-none';
+  return { write: granted, verdict: { type: 'granted', row: granted, former, lost } };
+}
+
+function begin(row: LedgerRow, event: LedgerEvent & { type: 'begin' }, nowMs: number): LedgerTransition {
+  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
+  const isRead = row.effect.kind === 'read';
+  const holds = row.token === event.token && nowMs <= row.leaseUntilMs && !row.begun;
+  if (!isRead && !holds) return { verdict: { type: 'superseded', row } };
+  const begun: LedgerRow = {
+    ...row,
+    state: 'started',
+    // The newest read takes the row over; two reads side by side harm nobody, and the first outcome is kept.
+    token: event.token,
+    leaseUntilMs: nowMs + event.leaseMs,
+    begun: true,
+    starts: row.starts + 1,
+    firstStartAtMs: row.firstStartAtMs ?? nowMs,
+    begunAtMs: nowMs,
+    updatedAtMs: nowMs,
+  };
+  return { write: begun, verdict: { type: 'accepted', row: begun } };
+}
+
+function seal(row: LedgerRow, event: LedgerEvent & { type: 'seal' }, nowMs: number): LedgerTransition {
+  if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
+  const running = row.token !== undefined && row.begun;
+  const unknown = row.effect.kind !== 'read' && (row.mayHaveHappened || running);
+  const outcome = unknown ? event.ifUnknown : event.ifNone;
+  const sealed = { ...settled(row, outcome, 'sealed'), updatedAtMs: nowMs };
+  return { write: sealed, verdict: { type: 'settled', row: sealed, outcome } };
+}
+
+/** Applies a change that only the holder may make; a read's outcome is taken from any of its starts. */
+function asHolder(
+  row: LedgerRow | undefined,
+  token: string,
+  change: (row: LedgerRow) => LedgerRow | undefined,
+  nowMs: number,
+): LedgerTransition {
+  if (!row) return { verdict: { type: 'superseded' } };
+  const anyReader = row.effect.kind === 'read' && row.state === 'started';
+  if (row.outcome || (row.token !== token && !anyReader)) return { verdict: { type: 'superseded', row } };
+  const changed = change(row);
+  if (!changed) return { verdict: { type: 'superseded', row } };
+  const write = { ...changed, updatedAtMs: nowMs };
+  return { write, verdict: { type: 'accepted', row: write } };
+}
+
+function withoutHolder(row: LedgerRow, effect: 'none' | 'unknown'): LedgerRow {
+  const { token: _token, begunAtMs: _begunAtMs, ...rest } = row;
+  const mayHaveHappened = row.effect.kind !== 'read' && (row.mayHaveHappened || effect === 'unknown');
+  // `released` says "proved no effect" of every start so far, not only of the last one.
+  return { ...rest, state: mayHaveHappened ? 'started' : 'released', begun: false, leaseUntilMs: 0, mayHaveHappened };
+}
+
+function spend(row: LedgerRow, endedAtMs: number): LedgerRow {
+  if (row.begunAtMs === undefined) return row;
+  return { ...row, spentMs: row.spentMs + Math.max(0, endedAtMs - row.begunAtMs) };
+}
+
+function settled(row: LedgerRow, outcome: Outcome, state: 'done' | 'failed' | 'sealed'): LedgerRow {
+  const { token: _token, begunAtMs: _begunAtMs, ...rest } = row;
+  return { ...rest, state, begun: false, leaseUntilMs: 0, outcome };
+}
+
+function stateOf(outcome: Outcome): 'done' | 'failed' {
+  return outcome.status === 'failed' || outcome.status === 'aborted' ? 'failed' : 'done';
+}

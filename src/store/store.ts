@@ -1,0 +1,157 @@
+import type { Outcome } from '../contract/call.js';
+import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { JsonObject } from '../contract/json.js';
+import type { Manifest } from '../contract/manifest.js';
+import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
+import type { CallModelResult } from '../contract/activities.js';
+import type { LedgerEvent, LedgerRow, LedgerVerdict } from '../policy/ledger.js';
+
+/** A run's root: reachable from here is what garbage collection keeps. */
+export interface RunRecord {
+  runKey: string;
+  workflowId: string;
+  task: string;
+  manifestHash: string;
+  /** Node that the conversation has reached; `''` for a run without a conversation (`toolExecutor()`). */
+  head: string;
+  status: RunStatus;
+  result?: AgentRunResult;
+  /** Store's clock, epoch milliseconds. */
+  startedAtMs: number;
+  updatedAtMs: number;
+}
+
+/** Identifies a model turn: the same question is answered once. */
+export interface TurnKey {
+  runKey: string;
+  step: number;
+  /** Head before the turn. */
+  head: string;
+  /** Digest of the requested settings (model, tools offered, emphasis, final turn). */
+  settings: string;
+  take: number;
+}
+
+/** What an accepted model turn adds, in one transaction: first write wins. */
+export interface TurnCommit {
+  turn: TurnKey;
+  /** Messages to append after `turn.head`, in order: tool messages of the previous step, then the assistant's. */
+  messages: TranscriptMessage[];
+  /** Stored as the turn's answer; its `head` is filled in by the store with the last node's id. */
+  result: Omit<CallModelResult, 'head'>;
+  /** Calls that the turn already answered (bad arguments, unknown tool), recorded with the turn. */
+  answered: RecordedOutcome[];
+}
+
+/** An outcome with its rendered message, stored once under the call's key. */
+export interface RecordedOutcome {
+  key: string;
+  runKey: string;
+  callId: string;
+  tool: string;
+  digest: string;
+  outcome: Outcome;
+  /** What the model sees, byte for byte. */
+  rendered: RenderedMessage;
+}
+
+export interface RenderedMessage {
+  content: string;
+  failed: boolean;
+  attachments?: { bodyId: string; mediaType: string; bytes: number }[];
+}
+
+/** One start of a call's body, for the operator. */
+export interface AttemptRecord {
+  key: string;
+  /** 1 for the first start. */
+  start: number;
+  /** Worker identity: host, process id. */
+  worker: string;
+  startedAtMs: number;
+  endedAtMs?: number;
+  /** The operator's record of the failure, redacted; absent on success and while running. */
+  failure?: JsonObject;
+}
+
+/** A stored call with everything about it. */
+export interface CallRecord {
+  row: LedgerRow;
+  rendered?: RenderedMessage;
+  attempts: AttemptRecord[];
+}
+
+/**
+ * The durable record of runs: transcript, ledger, turns. One contract test suite (`test/store/contract.ts`) runs
+ * against each implementation.
+ *
+ * Every method that writes resolves only after the write is durable. Every method rejects with a `StoreError` that names
+ * what is wrong (unreachable, newer schema, missing node) and never with a driver's error. Times are the store's clock.
+ */
+export interface Store {
+  /** Random, made when the store was created; a run pins it. */
+  readonly storeId: string;
+
+  /** The store's clock, epoch milliseconds. */
+  now(): Promise<number>;
+
+  // --- runs -------------------------------------------------------------------------------------------------------
+  /** Writes the run's root with its first nodes, or returns what was written before under the same runKey. */
+  createRun(run: {
+    runKey: string;
+    workflowId: string;
+    task: string;
+    manifest: Manifest;
+    messages: TranscriptMessage[];
+  }): Promise<RunRecord>;
+  getRun(runKey: string): Promise<RunRecord | undefined>;
+  /** The newest run first. `workflowIdPrefix` narrows. */
+  listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
+  finishRun(runKey: string, result: AgentRunResult): Promise<void>;
+  getManifest(hash: string): Promise<Manifest | undefined>;
+
+  // --- transcript ---------------------------------------------------------------------------------------------------
+  getNode(id: string): Promise<TranscriptNode | undefined>;
+  /** From the root to `head`. Rejects with a `StoreError` (`missing_node`) that names the node that isn't there. */
+  getChain(head: string): Promise<TranscriptNode[]>;
+
+  // --- model turns --------------------------------------------------------------------------------------------------
+  getTurn(turn: TurnKey): Promise<CallModelResult | undefined>;
+  /** Counts a start of the turn and returns the count, this one included. */
+  countTurnStart(turn: TurnKey): Promise<number>;
+  /** Commits nodes, answered calls, the turn and the run's new head together. Returns the winner's answer. */
+  commitTurn(commit: TurnCommit): Promise<CallModelResult>;
+  /** All committed turns of a run, oldest first, with the store's time of each. */
+  listTurns(runKey: string): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]>;
+
+  // --- ledger -------------------------------------------------------------------------------------------------------
+  /** Applies one event to one row by the pure transition in `policy/ledger.ts`, atomically, on the store's clock. */
+  applyLedger(key: string, event: LedgerEvent): Promise<LedgerVerdict>;
+  /** Stores outcomes that no body ran for (refused by the workflow). A key that has an outcome keeps it. */
+  recordOutcomes(outcomes: RecordedOutcome[]): Promise<void>;
+  getCall(key: string): Promise<CallRecord | undefined>;
+  /** In the order of the calls. */
+  listCalls(runKey: string): Promise<CallRecord[]>;
+  /** Adds or completes the operator's record of one start. */
+  recordAttempt(attempt: AttemptRecord): Promise<void>;
+
+  // --- bodies -------------------------------------------------------------------------------------------------------
+  /** Stores bytes under a keyed hash of them; equal bytes have one id. */
+  putBody(bytes: Uint8Array): Promise<string>;
+  /** `undefined` where there is none or it was erased. */
+  getBody(id: string): Promise<Uint8Array | undefined>;
+
+  close(): Promise<void>;
+}
+
+export type StoreErrorCode = 'unavailable' | 'newer_schema' | 'missing_node' | 'corrupt' | 'closed' | 'not_a_store';
+
+/** What is wrong with the store, in words for an operator. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: StoreErrorCode;
+  constructor(code: StoreErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

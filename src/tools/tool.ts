@@ -1,0 +1,121 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
+import type { Failure, FailureClass, Violation } from '../contract/failure.js';
+import type { JsonObject } from '../contract/json.js';
+import type { ManifestTool, RetryOverride, RetryOwner } from '../contract/manifest.js';
+
+/** A duration in configuration: milliseconds, or `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'7d'`. */
+export type Duration = number | string;
+
+/** Zod 4, any Standard Schema that also gives a JSON Schema, or a plain JSON Schema object. */
+export type ToolSchema<Output> =
+  (StandardSchemaV1<unknown, Output> & StandardJSONSchemaV1<unknown, Output>) | JsonObject;
+
+/** What a tool's body is given besides its arguments. */
+export interface ToolContext {
+  /** Equal for every attempt of this call, different for every other call. Send it to the backend. */
+  readonly idempotencyKey: string;
+  /** 1 for the first start of the body. */
+  readonly attempt: number;
+  readonly callId: string;
+  /** The run's workflow id. */
+  readonly runId: string;
+  /** Aborted at the deadline, on cancellation, and when this attempt has lost its claim. Pass it to every request. */
+  readonly signal: AbortSignal;
+  /** When this attempt must have ended, epoch milliseconds. */
+  readonly deadline: number;
+  /** Tells watchers how far the call is; never awaited, never fails. */
+  progress(message: string): void;
+  readonly log: ToolLog;
+  /** Runs a side matter whose failure is logged and does not touch the call's outcome. */
+  bestEffort<T>(name: string, run: () => Promise<T> | T): Promise<T | undefined>;
+}
+
+export interface ToolLog {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** How a tool finds out what became of a start whose answer was lost. */
+export type Reconciled<Output> =
+  /** It happened; this is its result. */
+  | { done: true; result: Output }
+  /** It did not happen. Only with `fenced` (the backend will refuse a late arrival) may it run again. */
+  | { none: true; fenced?: boolean };
+
+/** What `isFailure` may answer of a result that is really a refusal. */
+export interface DeclaredFailure {
+  class: FailureClass;
+  /** The backend's own words, for the model. */
+  message: string;
+  /** What the refused attempt left behind. Default `none` for an explicit refusal. */
+  effect?: 'none' | 'done' | 'unknown';
+  hint?: string;
+  alternatives?: string[];
+  retryAfterMs?: number;
+}
+
+export interface Suggestion {
+  alternatives?: string[];
+  hint?: string;
+}
+
+/** Everything that a tool may say of itself. */
+export interface ToolOptions<Input, Output> {
+  name: string;
+  description: string;
+  input: ToolSchema<Input>;
+  output?: ToolSchema<Output>;
+  /** What running it twice does. Default `once`: never run again after a lost answer. */
+  effect?: 'read' | 'once' | { idempotent: 'key'; keyTtlMs?: Duration } | { idempotent: 'nature' };
+  execute(input: Input, ctx: ToolContext): Promise<Output> | Output;
+  reconcile?(input: Input, ctx: ToolContext): Promise<Reconciled<Output> | undefined> | Reconciled<Output> | undefined;
+  /** Renews credentials after a 401; called at most once a call, and once at a time. */
+  refresh?(ctx: ToolContext): Promise<void> | void;
+  /** One attempt's deadline. Default 30 s. */
+  timeoutMs?: Duration;
+  /** Deadline over all attempts and waits. Default 2 min, 10 s with `latency: 'interactive'`; never below `timeoutMs`. */
+  budgetMs?: Duration;
+  latency?: 'interactive' | 'background';
+  retry?: Partial<Record<FailureClass, RetryOwner | RetryOverride>>;
+  /** Promotes a "success" that is a refusal. Called with every result before anything else looks at it. */
+  isFailure?(result: Output): DeclaredFailure | false | undefined;
+  suggest?(input: Input, failure: Failure): Suggestion | undefined;
+  /** Correct arguments, quoted to the model in validation messages. */
+  examples?: Input[];
+  /** For people who maintain the tool; never sent anywhere. */
+  notes?: string;
+  /** Names of equivalent tools. Offered to the model, never used silently. */
+  alternatives?: string[];
+  polling?: boolean;
+  eventuallyConsistent?: boolean;
+  /** Calls with the same key run one at a time, across runs. */
+  exclusive?(input: Input): string | undefined;
+  breakerKey?(input: Input): string;
+  taskQueue?: string;
+  maxOutputBytes?: number;
+  failureOutput?: 'summary' | 'verbatim';
+  errors?: 'redacted' | 'public';
+  /** Texts for the model in the tool's own language, by class. `{reason}`, `{tool}` and `{attempts}` are filled in. */
+  messages?: Partial<Record<FailureClass, { message?: string; suggestedAction?: string }>>;
+}
+
+/**
+ * A tool as the executor runs it, whatever its source (function, HTTP, MCP, built-in). Made by `defineTool`,
+ * `httpTool` and the other sources.
+ */
+export interface Tool {
+  /** The manifest entry without the provider-facing name, which is given to all tools together. */
+  readonly definition: Omit<ManifestTool, 'modelName'>;
+  /** Where the tool comes from; `function` may have sent several requests, `http` sends exactly one. */
+  readonly source: 'function' | 'http' | 'mcp' | 'builtin';
+  /** Checks and converts validated JSON into what the body takes (refinements, transforms). Never throws. */
+  parse(args: JsonObject): Promise<{ ok: true; value: unknown } | { ok: false; violations: Violation[] }>;
+  execute(value: unknown, ctx: ToolContext): Promise<unknown>;
+  reconcile?(value: unknown, ctx: ToolContext): Promise<Reconciled<unknown> | undefined>;
+  refresh?(ctx: ToolContext): Promise<void>;
+  isFailure?(result: unknown): DeclaredFailure | false | undefined;
+  suggest?(value: unknown, failure: Failure): Suggestion | undefined;
+  readonly messages?: ToolOptions<unknown, unknown>['messages'];
+}
