@@ -5,7 +5,7 @@ import type { AiSdkModel } from '../config/config.js';
 import { aiSdkPrompt, promptBeforeV4 } from './ai-sdk-prompt.js';
 import { AiSdkAnswer, type AiSdkStreamPart, type StreamProblem } from './ai-sdk-stream.js';
 import type { Model, ModelReply, ModelRequest } from './model.js';
-import { errorInsideAnswer, isRecord, providerError } from './provider-error.js';
+import { errorInsideAnswer, isRecord, unusableAnswer } from './provider-error.js';
 
 export interface AiSdkModelOptions {
   /**
@@ -106,7 +106,7 @@ async function readAnswer(model: StreamingModel, answer: StreamedAnswer, signal:
   signal.addEventListener('abort', close, { once: true });
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch((error: unknown) => Promise.reject(causeOfCut(error)));
+      const { done, value } = await readPart(reader);
       // Cancelling the reader on abort ends a pending read, also where the provider does not heed the signal.
       signal.throwIfAborted();
       if (done) break;
@@ -124,6 +124,14 @@ async function readAnswer(model: StreamingModel, answer: StreamedAnswer, signal:
   return reply;
 }
 
+async function readPart(reader: ReadableStreamDefaultReader<AiSdkStreamPart>) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    throw causeOfCut(error);
+  }
+}
+
 /**
  * A stream that breaks after its HTTP 200 is thrown as an APICallError with status 200, which says nothing of why; the
  * socket's error below it does.
@@ -136,16 +144,16 @@ function causeOfCut(error: unknown): unknown {
 function problemError(problem: StreamProblem, answer: StreamedAnswer): unknown {
   const headers = answer.response?.headers;
   const known = { url: '', status: 200, ...(headers && { headers }) };
-  if (problem.problem === 'incomplete') return providerError({ ...known, message: problem.why });
+  if (problem.problem === 'incomplete') return unusableAnswer({ ...known, message: problem.why });
   const { error } = problem;
   if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 300) return error;
   if (!(error instanceof Error)) return errorInsideAnswer(error, known);
   // Parse and validation errors of the SDK hold the event that they could not read: often an error in another spelling.
   const event = eventOf(error);
   if (isRecord(event) && event['error'] != null) return errorInsideAnswer(event, { ...known, cause: error });
-  if (event === undefined) return providerError({ ...known, message: error.message, cause: error });
+  if (event === undefined) return unusableAnswer({ ...known, message: error.message, cause: error });
   const body = typeof event === 'string' ? event : JSON.stringify(event);
-  return providerError({ ...known, message: 'the answer could not be read', body, cause: error });
+  return unusableAnswer({ ...known, message: 'the answer could not be read', body, cause: error });
 }
 
 function eventOf(error: Error): unknown {

@@ -48,7 +48,7 @@ export class ChatCompletionsAnswer {
     return {
       text: this.#text,
       calls: calls.map((call) => ({ providerCallId: call.id, modelName: call.name, rawArguments: call.arguments })),
-      finishReason: FINISH_REASONS[this.#finishReason] ?? 'other',
+      finishReason: FINISH_REASONS.get(this.#finishReason) ?? 'other',
       ...(this.#usage && { usage: this.#usage }),
       ...(providerData && { providerData: providerData as unknown as JsonObject }),
     };
@@ -98,16 +98,14 @@ export class ChatCompletionsAnswer {
   }
 }
 
-const FINISH_REASONS: Partial<Record<string, ModelReply['finishReason']>> = {
-  // A table without a prototype's names: the key comes from outside.
-  __proto__: null as never,
-  stop: 'stop',
-  length: 'length',
-  max_tokens: 'length',
-  tool_calls: 'tool-calls',
-  function_call: 'tool-calls',
-  content_filter: 'content-filter',
-};
+const FINISH_REASONS = new Map<string, ModelReply['finishReason']>([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['tool_calls', 'tool-calls'],
+  ['function_call', 'tool-calls'],
+  ['content_filter', 'content-filter'],
+]);
 
 /** Content is a string, null, or (Mistral) a list of parts. */
 function textOf(content: unknown): string {

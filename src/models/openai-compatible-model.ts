@@ -2,7 +2,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { ChatCompletionsAnswer } from './chat-completions-answer.js';
 import { chatRequestBody } from './chat-completions-request.js';
 import type { Model, ModelReply, ModelRequest } from './model.js';
-import { errorInsideAnswer, isRecord, providerError } from './provider-error.js';
+import { errorInsideAnswer, isRecord, ProviderAnswerError, unusableAnswer } from './provider-error.js';
 import { parseKeepingDigits } from './raw-arguments.js';
 
 export interface OpenAiCompatibleOptions {
@@ -21,8 +21,8 @@ export interface OpenAiCompatibleOptions {
   includeUsage?: boolean;
 }
 
-/** An error page is kept for the operator up to this many bytes; what matters in it stands at its start. */
-const MAX_ERROR_BYTES = 64 * 1024;
+/** An unusable answer is kept for the operator up to about this size; what matters in it stands at its start. */
+const MAX_ERROR_CHARACTERS = 64 * 1024;
 
 /**
  * A model behind the Chat Completions protocol, over native fetch.
@@ -72,7 +72,7 @@ async function failedStatus(response: Response, url: string): Promise<Error> {
   const body = await readStart(response);
   const data = tryParse(body);
   const words = isRecord(data) ? (isRecord(data['error']) ? data['error']['message'] : data['message']) : undefined;
-  return providerError({
+  return new ProviderAnswerError({
     message: typeof words === 'string' && words !== '' ? words : `HTTP ${response.status} from the model's provider`,
     url,
     status: response.status,
@@ -87,6 +87,8 @@ async function readReply(response: Response, url: string): Promise<ModelReply> {
   const answer = new ChatCompletionsAnswer();
   let events = 0;
   let start = '';
+  // A body that is not an event stream is kept whole only where it may be the answer.
+  const maxStart = response.headers.get('content-type')?.includes('json') ? Infinity : MAX_ERROR_CHARACTERS;
   const parser = createParser({
     onEvent: (event) => {
       events += 1;
@@ -95,9 +97,9 @@ async function readReply(response: Response, url: string): Promise<ModelReply> {
   });
   const decoder = new TextDecoder();
   try {
-    for await (const bytes of response.body ?? []) {
+    for await (const bytes of bytesOf(response)) {
       const text = decoder.decode(bytes, { stream: true });
-      if (events === 0 && start.length < MAX_ERROR_BYTES) start += text;
+      if (events === 0 && start.length < maxStart) start += text;
       parser.feed(text);
     }
     // Some servers leave out the blank line after the last event. A line that was cut short is no JSON and is refused.
@@ -108,7 +110,9 @@ async function readReply(response: Response, url: string): Promise<ModelReply> {
   }
   if (events === 0) addBody(answer, start, known);
   const reply = answer.reply();
-  if ('incomplete' in reply) throw providerError({ ...known, message: reply.incomplete, body: start });
+  if ('incomplete' in reply) {
+    throw unusableAnswer({ ...known, message: reply.incomplete, body: start.slice(0, MAX_ERROR_CHARACTERS) });
+  }
   return reply;
 }
 
@@ -131,24 +135,32 @@ function addBody(answer: ChatCompletionsAnswer, body: string, known: KnownAnswer
 }
 
 function addChunk(answer: ChatCompletionsAnswer, chunk: unknown, text: string, known: KnownAnswer): void {
-  if (!isRecord(chunk)) throw providerError({ ...known, message: 'the answer could not be read', body: text });
+  if (!isRecord(chunk)) {
+    const body = text.slice(0, MAX_ERROR_CHARACTERS);
+    throw unusableAnswer({ ...known, message: 'the answer could not be read', body });
+  }
   // An error counts whatever stands beside it: gateways send it together with an empty choice that says `stop`.
   if (chunk['error'] != null) throw errorInsideAnswer(chunk, known);
   answer.add(chunk);
 }
 
-/** Fetch reports a socket that died in mid-body as a TypeError (`terminated`). */
+/** Fetch reports a socket that died in mid-body as a TypeError (`terminated`) with the socket's error as its cause. */
 function isCut(error: unknown): boolean {
-  return error instanceof TypeError;
+  return error instanceof TypeError && error.cause !== undefined;
+}
+
+/** Fetch's type says less of the body than the standard does. */
+function bytesOf(response: Response): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
+  return (response.body as ReadableStream<Uint8Array> | null) ?? [];
 }
 
 async function readStart(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   try {
-    for await (const bytes of response.body ?? []) {
+    for await (const bytes of bytesOf(response)) {
       text += decoder.decode(bytes, { stream: true });
-      if (text.length >= MAX_ERROR_BYTES) break;
+      if (text.length >= MAX_ERROR_CHARACTERS) break;
     }
   } catch (error) {
     // The status is known and decides; a body that was cut takes nothing away from it. An abort still counts.

@@ -1,4 +1,4 @@
-import { APICallError } from '@ai-sdk/provider';
+import { APICallError, InvalidResponseDataError } from '@ai-sdk/provider';
 
 /** What is known of a provider's failed answer. */
 export interface FailedAnswer {
@@ -15,21 +15,38 @@ export interface FailedAnswer {
 
 /**
  * One error shape for every provider's failed answer: the AI SDK's `APICallError` (`statusCode`, `responseHeaders`,
- * `responseBody`, `data`), which its own providers throw too, so the classifier has one thing to read.
+ * `responseBody`, `data`), which its own providers throw too, so there is one thing to read. `response` says the same once
+ * more in the words of most HTTP clients: there a status of 200 is an answer to look into, where an error's own
+ * `statusCode` of 200 tells a classifier nothing.
  *
  * The request is left out of it: it holds the whole conversation, which has no place in a log.
  */
-export function providerError(answer: FailedAnswer): APICallError {
-  return new APICallError({
-    message: answer.message,
-    url: answer.url,
-    requestBodyValues: {},
-    ...(answer.status !== undefined && { statusCode: answer.status }),
-    ...(answer.headers && { responseHeaders: answer.headers }),
-    ...(answer.body !== undefined && { responseBody: answer.body }),
-    ...(answer.data !== undefined && { data: answer.data }),
-    ...(answer.cause !== undefined && { cause: answer.cause }),
-  });
+export class ProviderAnswerError extends APICallError {
+  readonly response: { status?: number; headers: Record<string, string>; body?: string };
+
+  constructor(answer: FailedAnswer) {
+    super({
+      message: answer.message,
+      url: answer.url,
+      requestBodyValues: {},
+      ...(answer.status !== undefined && { statusCode: answer.status }),
+      ...(answer.headers && { responseHeaders: answer.headers }),
+      ...(answer.body !== undefined && { responseBody: answer.body }),
+      ...(answer.data !== undefined && { data: answer.data }),
+      ...(answer.cause !== undefined && { cause: answer.cause }),
+    });
+    this.response = {
+      ...(answer.status !== undefined && { status: answer.status }),
+      headers: answer.headers ?? {},
+      ...(answer.body !== undefined && { body: answer.body }),
+    };
+  }
+}
+
+/** An answer that is none: unreadable, or broken off. Its cause has the AI SDK's name for that. */
+export function unusableAnswer(answer: FailedAnswer): ProviderAnswerError {
+  const cause = answer.cause ?? new InvalidResponseDataError({ data: answer.body, message: answer.message });
+  return new ProviderAnswerError({ ...answer, cause });
 }
 
 /**
@@ -46,7 +63,7 @@ export function errorInsideAnswer(
   const inner = isRecord(payload) && payload['error'] != null ? payload['error'] : payload;
   const words = isRecord(inner) ? inner['message'] : inner;
   const status = innerStatus(inner) ?? answer.status;
-  return providerError({
+  return new ProviderAnswerError({
     ...answer,
     message: typeof words === 'string' && words !== '' ? words : 'the provider reported an error without a message',
     body: typeof payload === 'string' ? payload : JSON.stringify(inner === payload ? { error: payload } : payload),

@@ -119,10 +119,10 @@ async function modelOfPackage(provider: string, model: string, options: ResolveM
     throw new ConfigError('model', `'${provider}:${model}' needs a key: set the environment variable ${variable}`);
   }
   const exported = (await import(url)) as Record<string, unknown>;
-  const languageModel = providerOf(exported, provider)?.languageModel;
-  if (!languageModel) throw new ConfigError('model', `${name} exports no ready-made provider of language models`);
+  const found = providerOf(exported, provider);
+  if (!found) throw new ConfigError('model', `${name} exports no ready-made provider of language models`);
   try {
-    return aiSdkModel(languageModel(model), pricesOf(options));
+    return aiSdkModel(found.languageModel(model), pricesOf(options));
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
     throw new ConfigError('model', `${name} refused '${model}' (${(cause as Error).message})`, { cause });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Json } from '../contract/json.js';
 import type { Model, ModelReply, ModelRequest } from './model.js';
-import { providerError } from './provider-error.js';
+import { ProviderAnswerError } from './provider-error.js';
 import { ScriptedConversation } from './scripted-conversation.js';
 
 export interface ScriptedCall {
@@ -115,7 +115,7 @@ function failureError({ status, headers, message, body }: ScriptedFailure): Erro
   }
   const words = message ?? `scripted failure, HTTP ${status}`;
   const data = body ?? { error: { message: words } };
-  return providerError({
+  return new ProviderAnswerError({
     message: words,
     url: 'scripted:',
     status,

@@ -95,6 +95,12 @@ describe('a streamed answer', () => {
   });
 });
 
+it('an answer that did not stream may be long', async () => {
+  const content = 'x'.repeat(300_000);
+  const body = { choices: [{ message: { content }, finish_reason: 'stop' }] };
+  expect((await reply({ headers: json, chunks: [JSON.stringify(body, null, 2)] })).text).toBe(content);
+});
+
 describe('tool calls in a stream', () => {
   const cases: { it: string; chunks: string[]; calls: [unknown, string, string][] }[] = [
     {

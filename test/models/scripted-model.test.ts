@@ -134,7 +134,7 @@ describe('the conversation that a script reads', () => {
   });
 
   it('says which result is missing or unreadable', async () => {
-    const model = endlessScript((_, conversation) => ({ text: String(conversation.result('c1.0')) }));
+    const model = endlessScript((_, conversation) => ({ text: JSON.stringify(conversation.result('c1.0')) }));
     await expect(model.complete(requestOf())).rejects.toThrow(
       'the result of c1.0, which the conversation does not hold',
     );
