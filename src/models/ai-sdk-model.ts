@@ -149,11 +149,12 @@ function problemError(problem: StreamProblem, answer: StreamedAnswer): unknown {
   if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 300) return error;
   if (!(error instanceof Error)) return errorInsideAnswer(error, known);
   // Parse and validation errors of the SDK hold the event that they could not read: often an error in another spelling.
+  // Their own words are a validator's dump, so the event is kept and they are not.
   const event = eventOf(error);
-  if (isRecord(event) && event['error'] != null) return errorInsideAnswer(event, { ...known, cause: error });
+  if (isRecord(event) && event['error'] != null) return errorInsideAnswer(event, known);
   if (event === undefined) return unusableAnswer({ ...known, message: error.message, cause: error });
   const body = typeof event === 'string' ? event : JSON.stringify(event);
-  return unusableAnswer({ ...known, message: 'the answer could not be read', body, cause: error });
+  return unusableAnswer({ ...known, message: 'the answer could not be read', body });
 }
 
 function eventOf(error: Error): unknown {

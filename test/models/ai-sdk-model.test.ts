@@ -105,6 +105,17 @@ describe('through @ai-sdk/openai-compatible, over a socket', () => {
     });
   });
 
+  it('keeps an event that the provider could not read, and not the validator’s words', async () => {
+    provider.answer({ chunks: [event({ choices: null })] });
+    const error = await model.complete(requestOf()).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      message: 'the answer could not be read',
+      responseBody: '{"choices":null}',
+      response: { status: 200 },
+      cause: { name: 'AI_InvalidResponseDataError' },
+    });
+  });
+
   it('closes the socket on abort, and rejects with the reason', async () => {
     provider.answer({ chunks: [delta({ content: 'Hi' })], then: 'hang' });
     const abort = new AbortController();
