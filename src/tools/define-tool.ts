@@ -17,7 +17,8 @@ import { resolvePolicy } from './tool-policy.js';
 import { parserOf, resolveSchema } from './tool-schema.js';
 import type { Tool, ToolContext, ToolOptions } from './tool.js';
 
-const optionNames = [
+/** Every option of `defineTool`; other sources take most of them. */
+export const toolOptionNames = [
   'name',
   'description',
   'input',
@@ -61,7 +62,7 @@ export function defineTool<Input = JsonObject, Output = unknown, Given = Input>(
 ): Tool {
   checkObject('tools', options);
   const path = pathOf(options);
-  refuseUnknownKeys(path, options, optionNames);
+  refuseUnknownKeys(path, options, toolOptionNames);
   checkFunction(at(path, 'execute'), options.execute);
   return toolOf(path, options as ToolOptions<unknown, unknown>, {
     source: 'function',
