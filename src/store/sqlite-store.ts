@@ -144,7 +144,8 @@ class SqliteStore implements Store {
   #settle(answer: StoreAnswer): void {
     const pending = this.#pending.get(answer.id);
     this.#pending.delete(answer.id);
-    if (this.#pending.size === 0) this.#thread.unref();
+    // Not while closing: the process has to live until the thread has let go of the file.
+    if (this.#pending.size === 0 && !this.#closing) this.#thread.unref();
     if ('error' in answer) pending?.reject(new StoreError(answer.error.code, answer.error.message));
     else pending?.resolve(answer.value);
   }
