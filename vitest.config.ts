@@ -4,5 +4,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/e2e/**', 'test/crash/**', 'test/replay/**', 'node_modules/**'],
+    // Threads and child processes that tests start run the sources too, without a build.
+    execArgv: ['--import', new URL('./test/typescript-resolver.js', import.meta.url).href],
   },
 });
