@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../contract/json.js';
 import { numberFate } from './json-number.js';
 import { pointerTo } from './json-pointer.js';
+import { isObject } from './schema-positions.js';
 
 /** What keeps a text from being JSON that can be handed on unchanged. */
 export type SyntaxProblemKind =
@@ -287,8 +288,4 @@ class Scanner {
   private fail(kind: SyntaxProblemKind, at = this.at, word?: string): never {
     throw new Fault({ kind, at, ...(word === undefined ? {} : { word }) });
   }
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

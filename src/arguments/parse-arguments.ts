@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../contract/json.js';
 import type { ModelReply } from '../models/model.js';
 import { type ExactNumber, scanJson, skipSpace, type SyntaxProblem } from './json-scanner.js';
 import { placeName } from './json-pointer.js';
+import { isObject } from './schema-positions.js';
 import { excerpt, type SyntaxWords, wordSyntaxProblem } from './syntax-problem.js';
 
 export interface ParseOptions {
@@ -195,8 +196,4 @@ function refuse(raw: string, words: SyntaxWords, options: ParseOptions, code = '
     ],
   };
   return { ok: false, failure, raw };
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

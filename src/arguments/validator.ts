@@ -8,6 +8,7 @@ import { exampleOf } from './example-value.js';
 import type { ExactNumber } from './json-scanner.js';
 import { parseArguments } from './parse-arguments.js';
 import { type PreparedSchema, prepareSchema } from './prepare-schema.js';
+import { isObject } from './schema-positions.js';
 import { type Settled, ThreadHost } from './thread-host.js';
 import type { SchemaError } from './validation-protocol.js';
 import { schemaFailure } from './violations.js';
@@ -192,10 +193,12 @@ type Read =
   | { ok: false; failure: ClassifiedFailure };
 
 function readInput(input: ValidationRequest['input'], schema: JsonObject, examples: JsonObject[]): Read {
-  if ('value' in input) return { ok: true, value: input.value as JsonObject, repairs: [], exactNumbers: [] };
   const example = examples[0] ?? exampleOf(schema, schema);
-  const isObject = typeof example === 'object' && example !== null && !Array.isArray(example);
-  return parseArguments(input.raw, { finishReason: input.finishReason, schema, ...(isObject ? { example } : {}) });
+  const quoted = isObject(example) ? { example } : {};
+  if ('raw' in input) return parseArguments(input.raw, { finishReason: input.finishReason, schema, ...quoted });
+  if (isObject(input.value)) return { ok: true, value: input.value, repairs: [], exactNumbers: [] };
+  // Says of a value what it says of the same value written as text.
+  return parseArguments(JSON.stringify(input.value), { finishReason: 'stop', ...quoted });
 }
 
 function tookTooLong(timeLimitMs: number): ClassifiedFailure {
