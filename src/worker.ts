@@ -12,7 +12,7 @@ import { taskQueueFor } from './contract/task-queue.js';
 import { resolveModel } from './models/resolve-model.js';
 import { operatorLog } from './operator-log.js';
 import { createRedactor } from './policy/redaction.js';
-import { missingSearchAttributes } from './server/search-attributes.js';
+import { checkSearchAttributes, registerCommand } from './server/search-attributes.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import type { Store } from './store/store.js';
 import { buildManifest } from './tools/manifest.js';
@@ -23,6 +23,8 @@ export interface CreateWorkerOptions {
   config: ResolvedConfig;
   connection: NativeConnection;
   namespace: string;
+  /** The server's address as people type it, for the command in a warning. */
+  address?: string;
   /** Default: the store's own queue, so that a worker with another store takes no call of its runs. */
   taskQueue?: string;
   /** Where the operator's lines go. Default JSON on standard error. */
@@ -50,7 +52,7 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
   const { config, connection, namespace } = options;
   const log = options.log ?? operatorLog();
   const store = await openSqliteStore({ path: config.storePath });
-  const services = await createServices({ config, connection, namespace, store, log }).catch(async (error: unknown) => {
+  const services = await createServices({ ...options, store, log }).catch(async (error: unknown) => {
     await store.close();
     throw error;
   });
@@ -82,25 +84,13 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
   };
 }
 
-async function createServices(options: {
-  config: ResolvedConfig;
-  connection: NativeConnection;
-  namespace: string;
-  store: Store;
-  log: ToolLog;
-}): Promise<Services> {
+async function createServices(options: CreateWorkerOptions & { store: Store; log: ToolLog }): Promise<Services> {
   const { config, store, log } = options;
   const tools = [...config.tools, readArtifactTool((id) => store.getBody(id))];
   const manifest = buildManifest(tools);
   const validator = createValidator();
   for (const tool of manifest.tools) await validator.checkSchema(tool.inputSchema, `tools.${tool.name}.input`);
-  const missing = await missingSearchAttributes(options.connection, options.namespace);
-  if (missing.names.length > 0) {
-    log.warn(
-      `the server does not know the search attributes ${missing.names.join(', ')}; runs go on without them. ` +
-        `Register them with: ${missing.command}`,
-    );
-  }
+  const searchAttributes = await canWriteSearchAttributes(options);
   return {
     store,
     tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
@@ -114,9 +104,36 @@ async function createServices(options: {
     log,
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,
-    searchAttributes: missing.names.length === 0,
+    searchAttributes,
     random: Math.random,
   };
+}
+
+/** Whether runs may write search attributes: one that the server does not know fails a run's workflow tasks for ever. */
+async function canWriteSearchAttributes(options: CreateWorkerOptions & { log: ToolLog }): Promise<boolean> {
+  const { connection, namespace, address = 'ADDRESS', log } = options;
+  const check = await checkSearchAttributes(connection, namespace);
+  switch (check.status) {
+    case 'ready':
+      return true;
+    case 'missing':
+      log.warn(
+        `namespace ${namespace} does not know the search attributes ` +
+          `${check.missing.map(({ name }) => name).join(', ')}; runs go on without them. To register them:\n` +
+          registerCommand(check.missing, { address, namespace }),
+      );
+      return false;
+    case 'mismatched':
+      log.warn(
+        `namespace ${namespace} has search attributes of perdure's names with other types ` +
+          `(${check.mismatched.map(({ attribute, registeredAs }) => `${attribute.name}: ${registeredAs}`).join(', ')}); ` +
+          'runs go on without them.',
+      );
+      return false;
+    case 'unknown':
+      log.warn(`the server does not say which search attributes it has; runs go on without them: ${check.reason}`);
+      return false;
+  }
 }
 
 /** The workflows bundled at build time: bundling at start would cost each restarted worker about two seconds. */

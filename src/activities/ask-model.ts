@@ -63,7 +63,11 @@ export async function askModel(
     cancelled: false,
     random: services.random(),
   });
-  const described = describeFailure(failure, { toolName: model.name, attempts: starts, elapsedMs: 0 });
+  const described = describeFailure(failure, {
+    toolName: model.name,
+    attempts: starts,
+    redact: (text) => services.redactor.text(text),
+  });
   services.log.warn('the model did not answer', {
     model: model.name,
     error_type: failure.class,

@@ -24,6 +24,8 @@ export interface Attempt {
   /** The arguments as the body takes them. */
   value: unknown;
   recorder: CallRecorder;
+  inlineBytes: number | undefined;
+  repeatOf: CallToolInput['repeatOf'];
   contextFor(row: LedgerRow, signal: AbortSignal, deadlineMs: number): ToolContext;
 }
 
@@ -44,19 +46,18 @@ export async function prepareAttempt(
   if (!tool) return await refuse(recorder, { class: 'unknown_tool', effectState: 'none' });
   if (!live) return await withoutTool(recorder, call.tool);
 
-  const args = await loadArguments(services.store, call.arguments);
+  let args = await loadArguments(services.store, call.arguments);
   if (input.validate) {
-    const checked = await services.validator.validate({
-      schema: tool.inputSchema,
-      value: args,
-      examples: tool.examples,
-    });
+    const { inputSchema: schema, examples } = tool;
+    const checked = await services.validator.validate({ schema, input: { value: args }, examples });
     if (!checked.ok) return await refuse(recorder, checked.failure);
+    args = checked.value;
   }
   const parsed = await live.parse(args);
   if (!parsed.ok) {
     return await refuse(recorder, { class: 'validation_error', effectState: 'none', violations: parsed.violations });
   }
+  recorder.withArguments(args, parsed.value);
   const context = Context.current();
   return {
     status: 'ready',
@@ -66,6 +67,8 @@ export async function prepareAttempt(
     args,
     value: parsed.value,
     recorder,
+    inlineBytes: input.inlineBytes,
+    repeatOf: input.repeatOf,
     contextFor: (row, signal, deadlineMs) =>
       toolContext({
         call,

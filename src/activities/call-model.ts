@@ -1,4 +1,6 @@
-import { classifyTurn, prepareCalls } from '../arguments/prepare-calls.js';
+import { classifyTurn } from '../arguments/classify-turn.js';
+import { prepareCalls } from '../arguments/prepare-calls.js';
+import { schemaForProvider } from '../arguments/provider-schema.js';
 import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/activities.js';
 import type { PreparedCall } from '../contract/call.js';
 import type { Manifest } from '../contract/manifest.js';
@@ -129,7 +131,11 @@ function questionOf(
 ): Omit<ModelRequest, 'signal'> {
   const tools = input.finalTurn
     ? []
-    : manifest.tools.map(({ modelName, description, inputSchema }) => ({ modelName, description, inputSchema }));
+    : manifest.tools.map(({ modelName, description, inputSchema }) => ({
+        modelName,
+        description,
+        inputSchema: schemaForProvider(inputSchema),
+      }));
   return {
     system: systemPrompt({
       instructions: services.instructions,
@@ -156,7 +162,7 @@ async function readCalls(
     reply,
     manifest,
     validator: services.validator,
-    parse: async (tool, args) => (await services.tools.get(tool)?.parse(args)) ?? { ok: true, value: args },
+    parse: async (tool, args) => (await services.tools.get(tool.name)?.parse(args)) ?? { ok: true },
     usedProviderIds: providerIdsIn(conversation),
     putBody: (bytes) => services.store.putBody(bytes),
   });
@@ -168,7 +174,7 @@ async function readCalls(
       input: { call: { ...call, runKey: input.runKey } },
       tool: manifest.tools.find((tool) => tool.name === call.tool),
       live: services.tools.get(call.tool),
-      toolNames: manifest.tools.map((tool) => tool.modelName),
+      offeredTools: manifest.tools.map((tool) => tool.modelName),
     });
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
     answered.push(recorded);

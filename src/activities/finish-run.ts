@@ -25,7 +25,7 @@ export function refusedOutcomes(runKey: string, answered: AnsweredCall[]): Recor
         tool: outcome.tool,
         digest: '',
         outcome: outcome as Outcome,
-        rendered: { content: renderOutcome(outcome as Outcome, { maxAttempts: 0 }), failed: true },
+        rendered: { content: renderOutcome(outcome as Outcome), failed: true },
       },
     ];
   });

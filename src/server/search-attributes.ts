@@ -19,7 +19,10 @@ export type SearchAttributeCheck =
  * Looks up perdure's three search attributes in a namespace. Never throws: runs go on without them, but one write of
  * an unregistered attribute fails a run's workflow tasks for ever.
  */
-export async function checkSearchAttributes(connection: Connection, namespace: string): Promise<SearchAttributeCheck> {
+export async function checkSearchAttributes(
+  connection: Pick<Connection, 'operatorService'>,
+  namespace: string,
+): Promise<SearchAttributeCheck> {
   let registered: Record<string, temporal.api.enums.v1.IndexedValueType>;
   try {
     registered = (await connection.operatorService.listSearchAttributes({ namespace })).customAttributes;

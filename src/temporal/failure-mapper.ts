@@ -61,6 +61,7 @@ export function notReady(message: string, delayMs: number): ApplicationFailure {
     type: machineryTypes.notReady,
     message,
     nextRetryDelay: Math.max(1, Math.ceil(delayMs)),
+    category: ApplicationFailureCategory.BENIGN,
   });
 }
 

@@ -3,7 +3,7 @@ import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/
 import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
-import { countsInARow, emphasisThreshold } from '../policy/emphasis.js';
+import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
 import { isStuck, noLoop } from '../policy/loop-defence.js';
 import { admitCalls, describeCap, noCounters, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
@@ -73,7 +73,8 @@ export class AgentRun {
 
   /** Asks the model for its next turn. A turn with neither text nor calls is asked for once more. */
   async askModel(finalTurn?: CallModelInput['finalTurn']): Promise<TurnEnd> {
-    const emphasis = this.#takeEmphasis();
+    const { emphasis, streaks } = takeEmphasis(this.#state);
+    Object.assign(this.#state, streaks);
     // The last turn, which may not ask for tools, is no step of the budget.
     const step = this.#state.counters.steps + 1;
     if (!finalTurn) this.#state.counters.steps = step;
@@ -159,7 +160,8 @@ export class AgentRun {
       key: outcome.key,
       ...(outcome.refusedByWorkflow ? { refused: outcome } : {}),
     }));
-    for (const outcome of outcomes) this.#countFailures(outcome);
+    this.#state.counters.failures += outcomes.filter(isFailed).length;
+    for (const outcome of outcomes) Object.assign(this.#state, countOutcome(this.#state, outcome));
     if (this.#step) Object.assign(this.#state, this.#step.observe(outcomes));
     this.#step = undefined;
     const classes = outcomes.filter(isFailed).map((outcome) => outcome.failure.class);
@@ -217,28 +219,6 @@ export class AgentRun {
     counters.inputTokens += turn.usage.inputTokens;
     counters.outputTokens += turn.usage.outputTokens;
     counters.costUsd += turn.usage.costUsd;
-  }
-
-  #countFailures(outcome: Outcome): void {
-    const { consecutiveFailures, counters } = this.#state;
-    if (!isFailed(outcome)) {
-      delete consecutiveFailures[outcome.tool];
-      this.#state.emphasised = this.#state.emphasised.filter((tool) => tool !== outcome.tool);
-      return;
-    }
-    counters.failures += 1;
-    if (countsInARow(outcome.failure.class)) {
-      consecutiveFailures[outcome.tool] = (consecutiveFailures[outcome.tool] ?? 0) + 1;
-    }
-  }
-
-  /** Tools that failed often enough to be pointed out now; each once until it succeeds. */
-  #takeEmphasis(): { tool: string; failures: number }[] {
-    const due = Object.entries(this.#state.consecutiveFailures)
-      .filter(([tool, failures]) => failures >= emphasisThreshold && !this.#state.emphasised.includes(tool))
-      .map(([tool, failures]) => ({ tool, failures }));
-    this.#state.emphasised.push(...due.map(({ tool }) => tool));
-    return due;
   }
 
   #summaryOf(reason: TerminationReason): string {

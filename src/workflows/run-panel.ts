@@ -27,8 +27,11 @@ export class RunPanel {
     const newTools = addNew(state.seenTools, tools);
     const newClasses = addNew(state.seenFailureClasses, classes);
     if (!this.#searchAttributes) return;
-    if (newTools) upsertSearchAttributes([{ key: toolsKey, value: [...state.seenTools] }]);
-    if (newClasses) upsertSearchAttributes([{ key: failureClassesKey, value: [...state.seenFailureClasses] }]);
+    const changed = [
+      ...(newTools ? [{ key: toolsKey, value: [...state.seenTools] }] : []),
+      ...(newClasses ? [{ key: failureClassesKey, value: [...state.seenFailureClasses] }] : []),
+    ];
+    if (changed.length > 0) upsertSearchAttributes(changed);
   }
 
   show(state: CarriedRun, now: string): void {

@@ -2,6 +2,7 @@ import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import type { FuseState, LoopState } from '../contract/guard-state.js';
+import type { Json } from '../contract/json.js';
 import type { ManifestSummary } from '../contract/manifest.js';
 import { foldedDigest } from '../policy/fold-arguments.js';
 import { blownFuse, observeForFuse } from '../policy/fuse.js';
@@ -116,15 +117,13 @@ function foldedCall(call: ToolCall): string {
 }
 
 function resultDigest(outcome: Outcome): string {
-  const said =
-    outcome.status === 'failed' || outcome.status === 'aborted'
-      ? [outcome.failure.class, outcome.failure.message]
-      : outcome.status === 'pending'
-        ? ['pending']
-        : 'inline' in outcome.result
-          ? outcome.result.inline
-          : outcome.result.bodyId;
-  return digestOf(said).slice(0, 16);
+  return digestOf(saidBy(outcome)).slice(0, 16);
+}
+
+function saidBy(outcome: Outcome): Json {
+  if (isFailed(outcome)) return [outcome.failure.class, outcome.failure.message];
+  if (outcome.status === 'pending') return outcome.status;
+  return 'inline' in outcome.result ? outcome.result.inline : outcome.result.bodyId;
 }
 
 function repeatReason(times: number): string {

@@ -2,6 +2,8 @@ import { workflowInfo } from '@temporalio/workflow';
 import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestSummary } from '../contract/manifest.js';
+import { countOutcome } from '../policy/emphasis.js';
+import type { FailureStreaks } from '../policy/emphasis.js';
 import { canonicalJson, digestOf, idempotencyKey } from '../policy/idempotency-key.js';
 import { misuse } from '../temporal/failure-mapper.js';
 import { executeCalls, refuse } from './execute-calls.js';
@@ -65,7 +67,7 @@ export async function toolExecutor(options: ToolExecutorOptions = {}): Promise<T
   opened = true;
   const pinned = state ?? (await openExecutor(info));
   steps = Math.max(steps, pinned.steps);
-  const consecutiveFailures = { ...pinned.consecutiveFailures };
+  let streaks: FailureStreaks = { consecutiveFailures: pinned.consecutiveFailures, emphasised: [] };
 
   async function callAll(calls: { tool: string; args: JsonObject }[]): Promise<Outcome[]> {
     const step = ++steps;
@@ -75,14 +77,10 @@ export async function toolExecutor(options: ToolExecutorOptions = {}): Promise<T
       manifest: pinned.manifest,
       heartbeatTimeoutMs: pinned.heartbeatTimeoutMs,
       stepNode: '',
-      consecutiveFailures,
+      consecutiveFailures: streaks.consecutiveFailures,
       input: { validate: true, inlineBytes },
     });
-    for (const outcome of outcomes) {
-      const failed = outcome.status === 'failed' || outcome.status === 'aborted';
-      if (failed) consecutiveFailures[outcome.tool] = (consecutiveFailures[outcome.tool] ?? 0) + 1;
-      else delete consecutiveFailures[outcome.tool];
-    }
+    for (const outcome of outcomes) streaks = countOutcome(streaks, outcome);
     return outcomes;
   }
 
@@ -92,7 +90,7 @@ export async function toolExecutor(options: ToolExecutorOptions = {}): Promise<T
       const [outcome] = await callAll([{ tool, args }]);
       return outcome as Outcome;
     },
-    state: () => ({ ...pinned, steps, consecutiveFailures: { ...consecutiveFailures } }),
+    state: () => ({ ...pinned, steps, consecutiveFailures: streaks.consecutiveFailures }),
   };
 }
 
