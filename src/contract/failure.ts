@@ -93,4 +93,6 @@ export interface Failure {
   actionRequired?: string;
   upstreamStatus?: number;
   referenceId?: string;
+  /** `compile`, `dependency` or `test`, where the message is the tool's own output (`failureOutput: 'verbatim'`). */
+  kind?: string;
 }
