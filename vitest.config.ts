@@ -5,6 +5,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/e2e/**', 'test/crash/**', 'test/replay/**', 'node_modules/**'],
     // Threads and child processes that tests start run the sources too, without a build.
-    execArgv: ['--import', new URL('./test/typescript-resolver.js', import.meta.url).href],
+    execArgv: ['--import', new URL('./test/typescript-resolver.ts', import.meta.url).href],
   },
 });

@@ -1,10 +1,19 @@
 /**
  * What a durable write to the SQLite store costs, by how many are in flight at once.
  *
- *     node --import ./test/typescript-resolver.js bench/store.ts [SECONDS]
+ *     node --import ./test/typescript-resolver.ts bench/store.ts [SECONDS]
  *
  * A write here is a whole request: the event loop, the thread, the ledger's transition, the commit synced to disk, and the
  * answer. `putBody` is the plainest; `claim` reads a row, runs the transition and writes it.
+ *
+ * Measured on 2 cores that other work shared (load 3), virtual disk, Node 24.21, SQLite 3.53:
+ *
+ *     putBody    1 in flight:   2482 writes/s,  403 µs a write, 99 % answered within 1.1 ms
+ *     putBody    8 in flight:  10289 writes/s,   97 µs a write, 99 % answered within 4.8 ms
+ *     putBody   64 in flight:  19011 writes/s,   53 µs a write, 99 % answered within 14.7 ms
+ *     claim      1 in flight:   3489 writes/s,  287 µs a write, 99 % answered within 0.5 ms
+ *     claim      8 in flight:  12608 writes/s,   79 µs a write, 99 % answered within 1.6 ms
+ *     claim     64 in flight:  25189 writes/s,   40 µs a write, 99 % answered within 12.7 ms
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
