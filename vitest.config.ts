@@ -6,7 +6,7 @@ const onHistories = ['test/replay/**/*.test.ts'];
 export default defineConfig({
   test: {
     // Threads and child processes that tests start run the sources too, without a build.
-    execArgv: ['--import', new URL('./test/typescript-resolver.js', import.meta.url).href],
+    execArgv: ['--import', new URL('./test/typescript-resolver.ts', import.meta.url).href],
     projects: [
       {
         extends: true,

@@ -16,6 +16,13 @@ export interface SqliteDatabase {
   readonly tenantKey: Uint8Array;
 }
 
+/**
+ * Pages of log (4 KB each) before they are moved into the file. Ids are hashes, so writes touch pages all over; with SQLite's
+ * default of 1000 most of the time went into moving the same pages again (64 writes of 500 bytes in flight: 250 µs a write,
+ * and 58 µs with 4000; more gains nothing).
+ */
+const CHECKPOINT_PAGES = 4_000;
+
 /** SQLite's own wait inside one statement. Short: `whileBusy` does the long waiting. */
 const STATEMENT_BUSY_MS = 5;
 
@@ -59,6 +66,7 @@ function openOnce({ path, busyTimeoutMs }: { path: string; busyTimeoutMs: number
     useWal(db, path);
     // Every commit is synced to disk before it is answered; what WAL would leave to the operating system by default.
     db.exec('PRAGMA synchronous = FULL');
+    db.exec(`PRAGMA wal_autocheckpoint = ${String(CHECKPOINT_PAGES)}`);
     if (storedVersion(db, path) < SCHEMA_VERSION) migrate(db, path);
     return {
       db,

@@ -153,7 +153,7 @@ class SqliteStore implements Store {
   /** The thread is gone: nothing pending will be answered. */
   #end(reason: StoreError): void {
     this.#ended ??= reason;
-    for (const { reject } of this.#pending.values()) reject(reason);
+    for (const pending of this.#pending.values()) pending.reject(reason);
     this.#pending.clear();
   }
 }

@@ -82,6 +82,10 @@ function tell(port: MessagePort, message: ThreadMessage): void {
   port.postMessage(message);
 }
 
+// Node 22 warns on stderr that node:sqlite is experimental, which is nothing that a user of perdure can act on. The listener
+// is this thread's own; Node 24 has no such warning.
+process.removeAllListeners('warning');
+
 if (parentPort) {
   const options = workerData as ThreadOptions;
   try {

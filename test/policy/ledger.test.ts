@@ -326,6 +326,20 @@ describe('time spent', () => {
     expect(bench.row?.spentMs).toBe(LEASE_MS + 10);
   });
 
+  test('counts a body that is sealed while it runs', () => {
+    bench.types(claim('a'), begin('a'));
+    bench.nowMs += 300;
+    bench.apply(seal());
+    expect(bench.row?.spentMs).toBe(300);
+  });
+
+  test('does not fall by a wait below zero', () => {
+    bench.types(claim('a'), begin('a'));
+    bench.nowMs += 300;
+    bench.apply(end('a', 'none', -200));
+    expect(bench.row?.spentMs).toBe(300);
+  });
+
   test('does not fall when the clock goes back', () => {
     bench.types(claim('a'), begin('a'));
     bench.nowMs -= 5_000;

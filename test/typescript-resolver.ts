@@ -10,7 +10,7 @@ registerHooks({
     try {
       return nextResolve(specifier, context);
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
       return nextResolve(specifier.replace(/\.js$/, '.ts'), context);
     }
   },
