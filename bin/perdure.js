@@ -6,7 +6,7 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < oldest.major || (major === oldest.major && minor < oldest.minor)) {
   process.stderr.write(
     `perdure needs Node ${oldest.major}.${oldest.minor} or later; this is ${process.versions.node} (${process.execPath}).\n` +
-      'Install a newer one from https://nodejs.org/en/download, or run `npx --package=node@24 --package=perdure perdure`.\n',
+      'Install a newer one: https://nodejs.org/en/download\n',
   );
   process.exit(2);
 }

@@ -1,4 +1,4 @@
-import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from './lock.mjs';
 import { runQuietly } from './run.mjs';
@@ -19,10 +19,25 @@ export async function build(root, { log, env }) {
     const started = new Date();
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     await runQuietly('node', [tsc, '-p', 'tsconfig.build.json'], { cwd: root, log, env });
+    removeOlderOutputs(join(root, 'dist'), started.getTime());
     await runQuietly('node', [join(root, 'scripts', 'bundle-workflows.mjs')], { cwd: root, log, env });
     writeFileSync(stampPath(root), '');
     utimesSync(stampPath(root), started, started);
   });
+}
+
+/**
+ * Removes what tsc did not write this time: the output of sources that were deleted or renamed. The folder as a whole
+ * stays, because a process that runs from it may still load parts of it.
+ *
+ * @param {string} dist
+ * @param {number} startedMs
+ */
+function removeOlderOutputs(dist, startedMs) {
+  for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && statSync(path).mtimeMs < startedMs) rmSync(path);
+  }
 }
 
 /** @param {string} root */

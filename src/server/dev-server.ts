@@ -128,7 +128,7 @@ async function startLocked(options: DevServerOptions, start: Start): Promise<Dev
     namespace,
     dynamicConfig: options.dynamicConfig ?? {},
   });
-  const server = await startGuarded({ command: start.cliPath, args, logPath, cwd: stateDir(rootDir) });
+  const server = await startGuarded({ command: start.cliPath, args, logPath });
   try {
     await start.lock.holdFor(server.pid);
     await waitUntilHealthy(server, { address, namespace, timeoutMs: start.startTimeoutMs, logPath });

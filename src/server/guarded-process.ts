@@ -38,19 +38,17 @@ export interface GuardedOptions {
   args: string[];
   /** Receives what the command writes to stdout and stderr. */
   logPath: string;
-  cwd: string;
 }
 
 /**
  * Starts a command under guard, in a session of its own (a terminal's Ctrl-C does not reach it).
  * A command that cannot be executed shows as one that has ended; its log says why.
  */
-export async function startGuarded({ command, args, logPath, cwd }: GuardedOptions): Promise<GuardedProcess> {
+export async function startGuarded({ command, args, logPath }: GuardedOptions): Promise<GuardedProcess> {
   const log = await open(logPath, 'a');
   let shell: ChildProcess;
   try {
     shell = spawn('/bin/sh', ['-c', guard, 'perdure-guard', command, ...args], {
-      cwd,
       detached: true,
       stdio: ['pipe', 'pipe', log.fd],
     });

@@ -6,7 +6,7 @@ import { execFile, spawn } from 'node:child_process';
 import { accessSync, constants, createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -40,17 +40,17 @@ export function cacheDir(env: Environment): string {
 
 /**
  * Looks for the CLI without getting it: `TEMPORAL_CLI_PATH`, then `temporal` on PATH, then perdure's cache.
- * Takes a millisecond. Throws `TemporalCliError` where `TEMPORAL_CLI_PATH` is set to something that cannot be run:
+ * The path is absolute. Takes a millisecond. Throws `TemporalCliError` where `TEMPORAL_CLI_PATH` is set to something that cannot be run:
  * falling back silently would test another server than the one that was asked for.
  */
 export function findTemporalCli(env: Environment): FoundCli | undefined {
   const named = env['TEMPORAL_CLI_PATH'];
   if (named) {
     if (!isExecutable(named)) throw new TemporalCliError(`TEMPORAL_CLI_PATH: no executable file at ${named}`);
-    return { path: named, source: 'TEMPORAL_CLI_PATH' };
+    return { path: resolve(named), source: 'TEMPORAL_CLI_PATH' };
   }
   for (const folder of (env['PATH'] ?? '').split(delimiter)) {
-    const path = join(folder, executableName);
+    const path = resolve(folder, executableName);
     if (folder !== '' && isExecutable(path)) return { path, source: 'PATH' };
   }
   const cached = cachedCliPath(env);

@@ -76,3 +76,36 @@ describe('import boundaries', () => {
     expect(await complaints(file, code)).toEqual([complaint]);
   });
 });
+
+describe('the other rules of the layers', () => {
+  // Real files, because these rules run beside the type-checked ones.
+  const eslint = new ESLint({
+    cwd: root,
+    overrideConfig: tseslint.configs.disableTypeChecked as Linter.Config,
+    ruleFilter: ({ ruleId }) => ruleId.startsWith('no-restricted-'),
+  });
+  const lint = async (code: string, filePath: string) => {
+    const [result] = await eslint.lintText(code, { filePath: `${root}/${filePath}` });
+    return result?.messages.map(({ message }) => message);
+  };
+
+  it.each([
+    ['Date.now()', 'Time is an argument of a policy.'],
+    ['new Date()', 'Time is an argument of a policy.'],
+    ['Math.random()', 'Chance is an argument of a policy.'],
+    ['process.env', 'Policies are pure: what they need is an argument.'],
+  ])('keep %s out of policies', async (expression, complaint) => {
+    const code = `export const a = ${expression};`;
+    expect(await lint(code, 'src/policy/ledger.ts')).toEqual([expect.stringContaining(complaint)]);
+    expect(await lint(code, 'src/tools/tool.ts')).toEqual([]);
+  });
+
+  it('allow a date that is made from an argument', async () => {
+    expect(await lint('export const a = (ms: number) => new Date(ms);', 'src/policy/ledger.ts')).toEqual([]);
+  });
+
+  it.each(['common', 'workflow', 'activity', 'client'])('keep ApplicationFailure of %s in the mapper', async (name) => {
+    const code = `import { ApplicationFailure } from '@temporalio/${name}'; export const a = ApplicationFailure;`;
+    expect(await lint(code, 'src/tools/tool.ts')).toEqual([expect.stringContaining('src/temporal')]);
+  });
+});

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cacheDir, findTemporalCli, getTemporalCli } from '../../src/server/temporal-cli.js';
 
@@ -29,6 +29,12 @@ describe('finding the Temporal CLI', () => {
     expect(findTemporalCli({ ...env, TEMPORAL_CLI_PATH: named })).toEqual({ path: named, source: 'TEMPORAL_CLI_PATH' });
     expect(findTemporalCli(env)).toEqual({ path: onPath, source: 'PATH' });
     expect(findTemporalCli({ HOME: home, PATH: '' })).toEqual({ path: cached, source: 'cache' });
+  });
+
+  it('gives an absolute path for a relative TEMPORAL_CLI_PATH', async () => {
+    const named = await executable('named', 'cli');
+    const found = findTemporalCli({ HOME: home, TEMPORAL_CLI_PATH: relative(process.cwd(), named) });
+    expect(found?.path).toBe(named);
   });
 
   it('finds none in an empty home', () => {
