@@ -120,7 +120,7 @@ async function disguisedFailure(
     headers: Object.fromEntries(value.headers),
     body: typeof body === 'string' ? body : (body as JsonObject),
     contentType: value.headers.get('content-type') ?? '',
-    message: `answered ${String(value.status)}`,
+    message: `request failed with status ${String(value.status)}`,
   });
   result.failure = { thrown };
   result.json = body;

@@ -49,7 +49,7 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
     throw new HttpAnswerError({
       ...answer,
       body: typeof body === 'object' && !(body instanceof Blob) ? (body as Json) : textOfBody(bytes),
-      message: `${label} answered ${String(answer.status)}`,
+      message: `request failed with status ${String(answer.status)} (${label})`,
     });
   }
   if (request.method === 'HEAD') {
@@ -63,7 +63,7 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
     throw new HttpAnswerError({
       ...answer,
       body: textOfBody(bytes.subarray(0, errorBodyBytes)),
-      message: `${label} answered ${String(answer.status)} with ${broken}`,
+      message: `${label} answered with ${broken}`,
     });
   }
   return { ...answer, body };

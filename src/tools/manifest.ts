@@ -11,12 +11,9 @@ import type { Tool } from './tool.js';
  */
 export function buildManifest(tools: readonly Tool[]): Manifest {
   refuseDuplicateNames(tools);
-  const modelNames = assignModelNames(tools.map(({ definition }) => ({ name: definition.name })));
-  const entries = tools.map(({ definition }): ManifestTool => {
-    const modelName = modelNames.get(definition.name);
-    if (modelName === undefined) throw new ConfigError(`tools.${definition.name}`, 'no name for providers was found');
-    return { ...definition, modelName };
-  });
+  // Given to all tools together, because names must be unique; the map has the tools' order.
+  const named = assignModelNames(tools.map(({ definition }) => definition));
+  const entries = [...named].map(([modelName, definition]): ManifestTool => ({ ...definition, modelName }));
   return { hash: digestOf({ tools: entries as unknown as Json }), tools: entries };
 }
 

@@ -1,4 +1,4 @@
-/** Names that providers are shown, by the tools' own names: legal for every provider and unique. */
-export function assignModelNames(tools: { name: string; server?: string }[]): Map<string, string> {
-  return new Map(tools.map(({ name }) => [name, name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)]));
+/** The tools by the names that providers are shown: legal for every provider and unique. */
+export function assignModelNames<T extends { name: string; server?: string }>(tools: readonly T[]): Map<string, T> {
+  return new Map(tools.map((tool) => [tool.name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64), tool]));
 }
