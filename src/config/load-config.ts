@@ -29,7 +29,7 @@ export async function loadConfig(options: {
   if (config === undefined) {
     throw new ConfigError('', `${file} exports no configuration; write: export default defineConfig({ tools: [] })`);
   }
-  return resolveConfig(await config, { rootDir: dirname(file), env: options.env ?? process.env });
+  return resolveConfig(config, { rootDir: dirname(file), env: options.env ?? process.env });
 }
 
 /** The nearest configuration file from a folder upwards. */
@@ -57,7 +57,8 @@ function noConfig(cwd: string): ConfigError {
 
 async function evaluate(file: string): Promise<unknown> {
   // The configuration's `perdure` is this very copy, also where it is run from its own repository and not installed.
-  // Imported here, because the entry itself exports things of this folder.
+  // Imported late, because the entry itself exports this function.
+  // eslint-disable-next-line perdure/import-boundaries -- configurations may import all that the entry exports
   const perdure: unknown = await import('../index.js');
   const jiti = createJiti(pathToFileURL(file).href, { sourceMaps: true, virtualModules: { perdure } });
   try {
