@@ -1,5 +1,5 @@
 import type { Degraded } from '../contract/call.js';
-import type { Json, JsonObject } from '../contract/json.js';
+import type { Json } from '../contract/json.js';
 import { sizeInWords, type Attachment } from './binary.js';
 import { HttpAnswerError } from '../tools/http-errors.js';
 import { looksLikeMcp, readMcp } from './mcp-result.js';
@@ -118,9 +118,9 @@ async function disguisedFailure(
   const thrown = new HttpAnswerError({
     status: value.status,
     headers: Object.fromEntries(value.headers),
-    body: typeof body === 'string' ? body : (body as JsonObject),
+    body,
     contentType: value.headers.get('content-type') ?? '',
-    message: `answered ${String(value.status)}`,
+    message: `request failed with status ${String(value.status)}`,
   });
   result.failure = { thrown };
   result.json = body;

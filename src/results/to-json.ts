@@ -11,7 +11,7 @@ const mostValues = 1_000_000;
 /** A body that must be awaited: read after the walk and put in its place. */
 export interface PendingBody {
   body: unknown;
-  place(json: Json): void;
+  place: (json: Json) => void;
 }
 
 /**
@@ -110,13 +110,12 @@ export class JsonWalk {
     }
     const bytes = bytesOf(value);
     if (bytes) return this.bytesToJson(bytes);
-    if (ArrayBuffer.isView(value))
-      return this.#items(value as unknown as ArrayLike<unknown> & Iterable<unknown>, Infinity);
+    if (ArrayBuffer.isView(value)) return this.#items(value as unknown as Iterable<unknown>, Infinity);
     if (isBody(value)) {
       this.pending.push({ body: value, place });
       return null;
     }
-    if (types.isNativeError(value) || value instanceof Error) return this.#error(value as Error);
+    if (types.isNativeError(value) || value instanceof Error) return this.#error(value);
     return this.#plain(value, place);
   }
 

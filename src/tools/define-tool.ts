@@ -63,11 +63,22 @@ export function defineTool<Input = JsonObject, Output = unknown, Given = Input>(
   checkObject('tools', options);
   const path = pathOf(options);
   refuseUnknownKeys(path, options, toolOptionNames);
-  checkFunction(at(path, 'execute'), options.execute);
-  return toolOf(path, options as ToolOptions<unknown, unknown>, {
+  requireFunction(path, options, 'execute');
+  return toolOf(path, options, {
     source: 'function',
     execute: async (value, ctx) => options.execute(value as Input, ctx),
   });
+}
+
+/** Throws `ConfigError` where the option is no function. */
+export function requireFunction<Options extends object>(
+  path: string,
+  options: Options,
+  key: keyof Options & string,
+  presence: 'required' | 'optional' = 'required',
+): void {
+  if (presence === 'optional' && options[key] === undefined) return;
+  checkFunction(at(path, key), options[key]);
 }
 
 /** Path of a tool's mistakes: `tools.` and its name. Throws `ConfigError` where it has none. */
@@ -92,7 +103,7 @@ export function toolOf(path: string, options: ToolAspects, body: ToolBody): Tool
     }
   }
   for (const key of ['reconcile', 'refresh', 'isFailure', 'suggest'] as const) {
-    if (options[key] !== undefined) checkFunction(at(path, key), options[key]);
+    requireFunction(path, options, key, 'optional');
   }
   if (options.notes !== undefined) checkText(at(path, 'notes'), options.notes);
   checkMessages(at(path, 'messages'), options.messages);

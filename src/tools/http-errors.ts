@@ -14,6 +14,8 @@ export class HttpAnswerError extends Error {
   readonly body: Json;
   /** As sent, or `''`. */
   readonly contentType: string;
+  /** The same once more where HTTP clients put it, so that one classifier reads ours and theirs. */
+  readonly response: { status: number; headers: Record<string, string>; body: Json };
 
   constructor(answer: {
     status: number;
@@ -27,6 +29,7 @@ export class HttpAnswerError extends Error {
     this.headers = answer.headers;
     this.body = answer.body;
     this.contentType = answer.contentType;
+    this.response = { status: answer.status, headers: answer.headers, body: answer.body };
   }
 }
 

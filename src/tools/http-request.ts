@@ -49,7 +49,7 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
     throw new HttpAnswerError({
       ...answer,
       body: typeof body === 'object' && !(body instanceof Blob) ? (body as Json) : textOfBody(bytes),
-      message: `${label} answered ${String(answer.status)}`,
+      message: `request failed with status ${String(answer.status)} (${label})`,
     });
   }
   if (request.method === 'HEAD') {
@@ -63,7 +63,7 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
     throw new HttpAnswerError({
       ...answer,
       body: textOfBody(bytes.subarray(0, errorBodyBytes)),
-      message: `${label} answered ${String(answer.status)} with ${broken}`,
+      message: `${label} answered with ${broken}`,
     });
   }
   return { ...answer, body };
@@ -90,6 +90,10 @@ async function fetchOnce({ method, url, headers, body, signal }: HttpRequest, la
   try {
     return await fetch(url, { method, headers, signal, redirect: 'manual', ...(body === undefined ? {} : { body }) });
   } catch (error) {
+    if (isBlockedPort(error)) {
+      const message = `${label}: the Fetch standard blocks this port; serve the API on another`;
+      throw new ToolError({ class: 'misconfigured', effect: 'none', message });
+    }
     throw new HttpRequestError(`${label}: ${wordsOf(error)}`, { sent: mayHaveBeenSent(error), cause: error });
   }
 }
@@ -104,7 +108,7 @@ async function readBytes(
   let size = 0;
   try {
     // Leaving the loop cancels the stream.
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       const left = maxBytes - size;
       chunks.push(chunk.subarray(0, left));
       size += chunk.length;
@@ -212,6 +216,11 @@ function provesUnsent(error: unknown, depth: number): boolean {
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
   if (typeof message === 'string' && message.includes('before secure TLS connection was established')) return true;
   return provesUnsent(cause, depth + 1);
+}
+
+/** Ports of other protocols (https://fetch.spec.whatwg.org/#port-blocking); undici refuses them before it connects. */
+function isBlockedPort(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof Error && error.cause.message === 'bad port';
 }
 
 /** The innermost words and code, which say more than "fetch failed". */

@@ -11,7 +11,7 @@ import {
   refuseUnknownKeys,
   shown,
 } from '../config/check-options.js';
-import { pathOf, toolOf, toolOptionNames, type ToolAspects } from './define-tool.js';
+import { pathOf, requireFunction, toolOf, toolOptionNames, type ToolAspects } from './define-tool.js';
 import { sendRequest, type HttpAnswer } from './http-request.js';
 import { parseUrlTemplate, propertyNames, type UrlTemplate } from './http-template.js';
 import { ToolError } from './tool-error.js';
@@ -55,16 +55,8 @@ export interface HttpToolOptions<Input, Output, Given = Input> extends Omit<
   idempotencyHeader?: string;
 }
 
-const httpOptionNames = [
-  ...toolOptionNames.filter((name) => name !== 'execute'),
-  'method',
-  'url',
-  'query',
-  'headers',
-  'body',
-  'response',
-  'idempotencyHeader',
-];
+const ownOptionNames = ['method', 'url', 'query', 'headers', 'body', 'response', 'idempotencyHeader'];
+const httpOptionNames = [...toolOptionNames.filter((name) => name !== 'execute'), ...ownOptionNames];
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /**
@@ -79,10 +71,9 @@ export function httpTool<Input = JsonObject, Output = unknown, Given = Input>(
   const path = pathOf(options);
   refuseUnknownKeys(path, options, httpOptionNames);
   const method = checkOneOf(at(path, 'method'), options.method ?? 'GET', methods);
-  const { method: _m, url, query, headers, body, response, isFailure, idempotencyHeader, ...aspects } = options;
+  const { url, query, headers, body, response, idempotencyHeader } = options;
   const isSafe = method === 'GET' || method === 'HEAD';
-  let plan: RequestPlan;
-  const tool = toolOf(path, aspects as unknown as ToolAspects, {
+  const tool = toolOf(path, aspectsOf(options), {
     source: 'http',
     ...(isSafe ? { defaultEffect: { kind: 'read' } } : {}),
     execute: (value, ctx) => executeRequest(plan, value as Record<string, unknown>, ctx),
@@ -93,11 +84,11 @@ export function httpTool<Input = JsonObject, Output = unknown, Given = Input>(
   checkMapping(at(path, 'body'), body, known);
   if (isSafe && body !== undefined) throw new ConfigError(at(path, 'body'), `a ${method} request has no body`);
   checkResponse(at(path, 'response'), response);
-  if (isFailure !== undefined) checkFunction(at(path, 'isFailure'), isFailure);
+  requireFunction(path, options, 'isFailure', 'optional');
   checkHeaders(at(path, 'headers'), headers);
   const keyHeader = checkText(at(path, 'idempotencyHeader'), idempotencyHeader ?? 'Idempotency-Key');
   checkHeaders(at(path, 'idempotencyHeader'), { [keyHeader]: 'x' });
-  plan = {
+  const plan: RequestPlan = {
     method,
     template,
     query: query as RequestPlan['query'],
@@ -105,12 +96,18 @@ export function httpTool<Input = JsonObject, Output = unknown, Given = Input>(
     body: body as RequestPlan['body'],
     pick: response?.pick,
     transform: response?.transform?.bind(response),
-    isFailure,
+    isFailure: options.isFailure?.bind(options),
     keyHeader: isSafe ? undefined : keyHeader,
     maxBytes: tool.definition.policy.maxOutputBytes,
     follows: isSafe && tool.definition.policy.effect.kind === 'read',
   };
   return tool;
+}
+
+/** What `defineTool` has too. The refusal detector is not among it: it looks at the answer, not at the result. */
+function aspectsOf(options: object): ToolAspects {
+  const shared = Object.entries(options).filter(([name]) => !ownOptionNames.includes(name) && name !== 'isFailure');
+  return Object.fromEntries(shared) as unknown as ToolAspects;
 }
 
 type Arguments = Record<string, unknown>;
@@ -183,7 +180,7 @@ function queryPairs(query: HttpQuery): [string, string][] {
   return Object.entries(query).flatMap(([name, value]: [string, unknown]): [string, string][] => {
     if (value === undefined || value === null) return [];
     const values: unknown[] = Array.isArray(value) ? value : [value];
-    return values.map((each) => [name, typeof each === 'object' ? JSON.stringify(each) : String(each)]);
+    return values.map((each) => [name, typeof each === 'string' ? each : JSON.stringify(each)]);
   });
 }
 

@@ -11,8 +11,9 @@ import type { Tool } from './tool.js';
  */
 export function buildManifest(tools: readonly Tool[]): Manifest {
   refuseDuplicateNames(tools);
-  const named = [...assignModelNames(tools.map(({ definition }) => definition))];
-  const entries = named.map(([modelName, definition]): ManifestTool => ({ ...definition, modelName }));
+  // Given to all tools together, because names must be unique; the map has the tools' order.
+  const named = assignModelNames(tools.map(({ definition }) => definition));
+  const entries = [...named].map(([modelName, definition]): ManifestTool => ({ ...definition, modelName }));
   return { hash: digestOf({ tools: entries as unknown as Json }), tools: entries };
 }
 

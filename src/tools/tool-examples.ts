@@ -53,7 +53,8 @@ const drafts: [RegExp, string][] = [
 function ajvProblem(path: string, schema: JsonObject): ProblemOf {
   // Loaded on demand: ajv costs tens of milliseconds, and most plain schemas come without examples.
   const load = createRequire(import.meta.url);
-  const draft = drafts.find(([pattern]) => pattern.test(String(schema['$schema'])));
+  const { $schema: dialect } = schema;
+  const draft = typeof dialect === 'string' ? drafts.find(([pattern]) => pattern.test(dialect)) : undefined;
   const { default: Ajv } = load(draft?.[1] ?? 'ajv/dist/2020.js') as { default: typeof AjvClass };
   const ajv = new Ajv({ strict: false, logger: false, validateFormats: false });
   let validate: ReturnType<typeof ajv.compile>;

@@ -32,10 +32,9 @@ export function resolveSchema(path: string, schema: unknown, side: 'input' | 'ou
   }
   // A root without `type` may be a union or a reference: what it admits is the validator's matter.
   if (side === 'input' && json['type'] !== undefined && json['type'] !== 'object') {
-    const type = Array.isArray(json['type']) ? json['type'].join(' or ') : json['type'];
     throw new ConfigError(
       path,
-      `expected an object schema, because models send arguments by name, got one of type ${shown(type)}`,
+      `expected an object schema, because models send arguments by name, got one of type ${JSON.stringify(json['type'])}`,
     );
   }
   return standard ? { json, standard } : { json };
@@ -143,6 +142,6 @@ function partAt(schema: JsonObject, keys: string[]): JsonObject | undefined {
 function describePart(part: JsonObject): string | undefined {
   if (typeof part['description'] === 'string') return part['description'];
   if (Array.isArray(part['enum'])) return `one of ${part['enum'].map((item) => JSON.stringify(item)).join(', ')}`;
-  if (typeof part['format'] === 'string') return `${String(part['type'] ?? 'a value')} in the format ${part['format']}`;
-  return typeof part['type'] === 'string' ? part['type'] : undefined;
+  const type = typeof part['type'] === 'string' ? part['type'] : undefined;
+  return typeof part['format'] === 'string' ? `${type ?? 'a value'} in the format ${part['format']}` : type;
 }

@@ -13,7 +13,7 @@ const base = {
   execute: () => 'ok',
 };
 /** What JavaScript users can write and types cannot stop. */
-const define = (options: object) => defineTool({ ...base, ...options } as never);
+const define = (options: object) => defineTool({ ...base, ...options });
 
 describe('defineTool', () => {
   it('resolves every default', () => {

@@ -284,6 +284,10 @@ describe('a request without an answer', () => {
     expect(error.message).toMatch(/ENOTFOUND|EAI_AGAIN/);
   });
 
+  it('is a matter of configuration where fetch blocks the port', async () => {
+    expect(await failure({ url: 'http://127.0.0.1:1/x' })).toMatchObject({ class: 'misconfigured', effect: 'none' });
+  });
+
   it('may have been sent where the server hangs up without a word', async () => {
     handle = (request) => request.socket.destroy();
     expect(await failure({ method: 'POST' })).toMatchObject({ name: 'HttpRequestError', sent: true });
