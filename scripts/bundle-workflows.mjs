@@ -5,6 +5,13 @@ import { bundleWorkflowCode } from '@temporalio/worker';
 
 /** @param {string} name */
 const dist = (name) => fileURLToPath(new URL(`../dist/${name}`, import.meta.url));
-const quiet = { log: () => {}, trace: () => {}, debug: () => {}, info: () => {}, warn: console.warn, error: console.error };
+const quiet = {
+  log: () => {},
+  trace: () => {},
+  debug: () => {},
+  info: () => {},
+  warn: console.warn,
+  error: console.error,
+};
 const { code } = await bundleWorkflowCode({ workflowsPath: dist('workflows/index.js'), logger: quiet });
 await writeFile(dist('workflow-bundle.js'), code);

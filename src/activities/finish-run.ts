@@ -1,5 +1,4 @@
 import type { AnsweredCall, FinishRunInput } from '../contract/activities.js';
-import type { Outcome } from '../contract/call.js';
 import { renderOutcome } from '../policy/render-outcome.js';
 import type { RecordedOutcome } from '../store/store.js';
 import type { Services } from './services.js';
@@ -24,8 +23,8 @@ export function refusedOutcomes(runKey: string, answered: AnsweredCall[]): Recor
         callId,
         tool: outcome.tool,
         digest: '',
-        outcome: outcome as Outcome,
-        rendered: { content: renderOutcome(outcome as Outcome), failed: true },
+        outcome: outcome,
+        rendered: { content: renderOutcome(outcome), failed: true },
       },
     ];
   });

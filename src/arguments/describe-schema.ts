@@ -33,7 +33,7 @@ export function describeSchema(root: Schema, schema: Schema, depth = 0): string 
   const target = followRefs(root, schema);
   if (target === false) return 'nothing (leave it out)';
   if (!isObject(target)) return 'any value';
-  if ('const' in target) return `exactly ${literal(target['const'] as Json)}`;
+  if ('const' in target) return `exactly ${literal(target['const'])}`;
   if (Array.isArray(target['enum'])) return oneOf(target['enum']);
   const union = unionOf(target);
   if (union) return describeUnion(root, union, depth);
@@ -136,7 +136,7 @@ function describeObject(root: Schema, schema: JsonObject, depth: number): string
   const fields = required.slice(0, MAX_CHOICES).map((name) => {
     const property = typeof name === 'string' && Object.hasOwn(properties, name) ? properties[name] : undefined;
     // A fixed value tells the forms of a union apart.
-    const fixed = isObject(property) && 'const' in property ? ` = ${literal(property['const'] as Json)}` : '';
+    const fixed = isObject(property) && 'const' in property ? ` = ${literal(property['const'])}` : '';
     return `${String(name)}${fixed}`;
   });
   return `an object with ${fields.join(', ')}`;

@@ -1,5 +1,5 @@
 /** Escape sequences of terminals: CSI, OSC (ended by BEL or ST) and two-character ones. */
-// eslint-disable-next-line no-control-regex -- control characters are what this removes
+
 const terminalEscapes =
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])|\u009b[0-?]*[ -/]*[@-~]/g;
 // eslint-disable-next-line no-control-regex -- control characters are what this removes

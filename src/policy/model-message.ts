@@ -1,6 +1,5 @@
-import type { ClassifiedFailure, Failure, FailureClass, Violation } from '../contract/failure.js';
+import type { ClassifiedFailure, Failure, FailureTexts, Suggestion, Violation } from '../contract/failure.js';
 import type { ManifestTool } from '../contract/manifest.js';
-import type { Suggestion, ToolOptions } from '../tools/tool.js';
 import { cutText, printable } from './cut-text.js';
 import { failureClasses } from './failure-classes.js';
 import { fillTemplate, type TemplateValues } from './fill-template.js';
@@ -25,7 +24,7 @@ export interface MessageContext {
   /** Starts of the body; 0 where it never began. */
   attempts: number;
   /** The tool's own texts by class, filled in like ours. */
-  messages?: ToolOptions<unknown, unknown>['messages'];
+  messages?: FailureTexts;
   /** A tool that reads what this one changes. */
   checkTool?: string;
   /** Names of the tools that the run offers, for a name that is not among them. */

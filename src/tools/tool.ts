@@ -1,5 +1,5 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import type { Failure, FailureClass, Violation } from '../contract/failure.js';
+import type { Failure, FailureClass, FailureTexts, Suggestion, Violation } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool, RetryOverride, RetryOwner } from '../contract/manifest.js';
 import type { DegradedResult, EmptyResult, PartialResult } from './results.js';
@@ -69,11 +69,6 @@ export interface DeclaredFailure {
   retryAfterMs?: number;
 }
 
-export interface Suggestion {
-  alternatives?: string[];
-  hint?: string;
-}
-
 /** Everything that a tool may say of itself. `Given` is the JSON that a model writes, `Input` what the schema makes of it. */
 export interface ToolOptions<Input, Output, Given = Input> {
   name: string;
@@ -111,7 +106,7 @@ export interface ToolOptions<Input, Output, Given = Input> {
   failureOutput?: 'summary' | 'verbatim';
   errors?: 'redacted' | 'public';
   /** Texts for the model in the tool's own language, by class. `{reason}`, `{tool}` and `{attempts}` are filled in. */
-  messages?: Partial<Record<FailureClass, { message?: string; suggestedAction?: string }>>;
+  messages?: FailureTexts;
 }
 
 /**
@@ -130,5 +125,5 @@ export interface Tool {
   refresh?(ctx: ToolContext): Promise<void>;
   isFailure?(result: unknown): DeclaredFailure | false | undefined;
   suggest?(value: unknown, failure: Failure): Suggestion | undefined;
-  readonly messages?: ToolOptions<unknown, unknown>['messages'];
+  readonly messages?: FailureTexts;
 }

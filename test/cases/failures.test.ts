@@ -69,7 +69,6 @@ function thrown(thing: unknown, context: Partial<ThrownContext> = {}): Classifie
 
 /** Builds what a case describes: errors with names, causes and parts. */
 function errorOf(shape: any): unknown {
-  // eslint-disable-line @typescript-eslint/no-explicit-any -- from the case file
   const { name, message, cause, errors, ...fields } = shape;
   const inner = cause === undefined ? {} : { cause: errorOf(cause) };
   const error =
