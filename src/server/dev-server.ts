@@ -29,7 +29,7 @@ export interface DevServerOptions {
   dynamicConfig?: DynamicConfig;
   /** From the start of the process until it must answer, in milliseconds. Default 30 s: it takes 1 to 2 s here. */
   startTimeoutMs?: number;
-  /** What the server is told to do last before it is killed, in milliseconds. Default 10 s. */
+  /** Between SIGTERM and SIGKILL, in milliseconds. Default 10 s: an orderly end takes 1 s here. */
   stopTimeoutMs?: number;
   /** Receives progress of getting the CLI. Default: stderr. */
   log?: (line: string) => void;
