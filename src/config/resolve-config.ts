@@ -4,6 +4,7 @@ import type { RunLimits } from '../contract/run.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
+import { readArtifactName } from '../tools/read-artifact.js';
 import type { Tool } from '../tools/tool.js';
 import {
   at,
@@ -139,6 +140,10 @@ function withPrices(model: Model | undefined, prices: Model['prices']): Model | 
 function checkTools(tools: unknown): Tool[] {
   if (!Array.isArray(tools)) throw new ConfigError('tools', `expected a list of tools, got ${shown(tools)}`);
   const checked = tools.map((tool, index) => checkTool(at('tools', index), tool));
+  const builtIn = checked.findIndex((tool) => tool.source !== 'builtin' && tool.definition.name === readArtifactName);
+  if (builtIn >= 0) {
+    throw new ConfigError(at('tools', builtIn), `the name '${readArtifactName}' is taken by a built-in tool`);
+  }
   refuseDuplicateNames(checked);
   return checked;
 }

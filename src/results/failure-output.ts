@@ -62,7 +62,7 @@ const kinds: [FailureOutputKind, RegExp[]][] = [
   [
     'test',
     [
-      /^\s*(?:Tests?|Test Files|Test Suites):?\s+.*\b[1-9]\d* failed/m,
+      /^[ \t]*(?:Tests?|Test Files|Test Suites):?[ \t]+.*\b[1-9]\d* failed/m,
       /\b[1-9]\d* (?:failed|failing|failures?)\b/,
       /^(?:--- FAIL|FAIL\b|FAILED\b|not ok \d+)/m,
       /\bAssertionError\b|assertion failed|Failures: [1-9]/,

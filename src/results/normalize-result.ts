@@ -11,7 +11,8 @@ export interface NormalizedResult {
   json: Json;
   /** Bytes that the result held, in the order of their placeholders in `json` where they were not streamed. */
   attachments: Attachment[];
-  /** Why there is nothing, where there is nothing: `no_output`, `null`, `empty_text`, `empty_list`, or the tool's own. */
+  /** Why there is nothing, where there is nothing: `no_output`, `no_value` (null), `empty_text`, `empty_list`,
+   * `empty_object`, or the tool's own reason. */
   emptyReason?: string;
   partial?: { succeeded: Json[]; failed: Json[]; confidence?: 'low' | 'high' };
   degraded?: Degraded;
@@ -189,7 +190,7 @@ function describePartial(result: NormalizedResult): void {
 function describeEmpty(value: unknown, result: NormalizedResult): void {
   if (result.emptyReason !== undefined || result.failure || result.partial) return;
   const { json } = result;
-  if (json === null) result.emptyReason = value === null ? 'null' : 'no_output';
+  if (json === null) result.emptyReason = value === null ? 'no_value' : 'no_output';
   else if (typeof json === 'string' && json.trim() === '') result.emptyReason = 'empty_text';
   else if (Array.isArray(json) && json.length === 0) result.emptyReason = 'empty_list';
   else if (typeof json === 'object' && Object.keys(json).length === 0) result.emptyReason = 'empty_object';

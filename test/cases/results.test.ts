@@ -69,7 +69,7 @@ const table: Record<string, { given: [unknown, (seen: Seen) => void][]; respelt?
     O05: {
       given: [
         [undefined, expectNothing('no_output')],
-        [null, expectNothing('null')],
+        [null, expectNothing('no_value')],
         ['', expectNothing('empty_text')],
         [() => 1, expectNothing('no_output')],
         [Symbol('x'), expectNothing('no_output')],

@@ -9,7 +9,8 @@ const model: Model = {
   takesImages: false,
   complete: () => Promise.resolve({ text: '', calls: [], finishReason: 'stop' }),
 };
-const a = defineTool({ name: 'a', description: 'A.', input: { type: 'object' }, execute: () => 1 });
+const options = { name: 'a', description: 'A.', input: { type: 'object' }, execute: () => 1 };
+const a = defineTool(options);
 const resolveWith = (config: object, env: Record<string, string> = {}) =>
   resolveConfig({ tools: [], ...config }, { rootDir: '/app', env });
 
@@ -26,6 +27,10 @@ describe('resolveConfig', () => {
     [{ tools: ['x'] }, "tools[0]: expected an object, got 'x'"],
     [{ tools: [{ ...a, execute: 1 }] }, 'tools[0].execute: expected a function, got 1'],
     [{ tools: [a, a] }, "tools[1]: the name 'a' is taken by tools[0]"],
+    [
+      { tools: [defineTool({ ...options, name: 'read_artifact' })] },
+      "tools[0]: the name 'read_artifact' is taken by a built-in tool",
+    ],
     [{ instructions: 5 }, 'instructions: expected text, got 5'],
     [{ limits: { stepz: 5 } }, "limits.stepz: unknown option; did you mean 'steps'?"],
     [{ limits: [] }, 'limits: expected an object, got an empty list'],

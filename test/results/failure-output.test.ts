@@ -18,6 +18,15 @@ describe('shapeFailureOutput', () => {
 });
 
 describe('kindOfOutput', () => {
+  it.each(['\n', ' ', 'a', 'a:', '1 ', 'error ', '\u001b[', ';a', 'Tests: '])(
+    'reads a megabyte of %j in no time',
+    (part) => {
+      const startedAt = performance.now();
+      shapeFailureOutput(part.repeat(1_000_000 / part.length));
+      expect(performance.now() - startedAt).toBeLessThan(1000);
+    },
+  );
+
   it.each([
     ["src/a.ts(3,7): error TS2322: Type 'string' is not assignable", 'compile'],
     ['error[E0308]: mismatched types', 'compile'],

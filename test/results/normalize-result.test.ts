@@ -113,7 +113,7 @@ describe('normalizeResult', () => {
 
   it.each<[string, unknown, string]>([
     ['undefined', undefined, 'no_output'],
-    ['null', null, 'null'],
+    ['null', null, 'no_value'],
     ['an empty text', '', 'empty_text'],
     ['an empty list', [], 'empty_list'],
     ['an empty object', {}, 'empty_object'],
