@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../contract/json.js';
 import { isSameNumber, numberFate } from './json-number.js';
-import { placeName, splitPointer, valueAt, withValueAt } from './json-pointer.js';
+import { placeName, setValueAt, splitPointer, valueAt } from './json-pointer.js';
 import { scanJson, skipSpace } from './json-scanner.js';
 import type { SchemaError } from './validation-protocol.js';
 
@@ -45,7 +45,9 @@ export function isRefuted(coercion: Coercion, errorsAfter: SchemaError[]): boole
 
 /** A copy of the arguments with the changes made. */
 export function applyCoercions(value: JsonObject, coercions: Coercion[]): JsonObject {
-  return coercions.reduce<Json>((changed, { path, to }) => withValueAt(changed, path, to), value) as JsonObject;
+  const changed = structuredClone(value);
+  for (const { path, to } of coercions) setValueAt(changed, path, to);
+  return changed;
 }
 
 function propose(root: JsonObject, path: string, types: Set<string>): Coercion[] {

@@ -106,11 +106,21 @@ function describeType(root: Schema, schema: JsonObject, type: string, depth: num
 
 function describeText(schema: JsonObject): string {
   const { format, pattern } = schema;
-  const base = (typeof format === 'string' && FORMAT_WORDS[format]) || 'text';
   const length = range(schema['minLength'], schema['maxLength'], 'characters');
-  return [base, length, typeof pattern === 'string' ? `matching ${pattern}` : '']
-    .filter((word) => word !== '')
-    .join(', ');
+  // Generated schemas put a long expression beside a format that says the same in words.
+  const known = typeof format === 'string' ? formatWords(format) : undefined;
+  const matching = known === undefined && typeof pattern === 'string' ? `matching ${shortPattern(pattern)}` : '';
+  return [known ?? 'text', length, matching].filter((word) => word !== '').join(', ');
+}
+
+/** A known format in words: `a date (YYYY-MM-DD)`. */
+export function formatWords(format: string): string | undefined {
+  return Object.hasOwn(FORMAT_WORDS, format) ? FORMAT_WORDS[format] : undefined;
+}
+
+/** A regular expression in a sentence, cut. */
+export function shortPattern(pattern: string): string {
+  return pattern.length <= 100 ? pattern : `${pattern.slice(0, 97).toWellFormed()}…`;
 }
 
 function describeNumber(schema: JsonObject, type: string): string {
@@ -142,7 +152,11 @@ function describeObject(root: Schema, schema: JsonObject, depth: number): string
   return `an object with ${fields.join(', ')}`;
 }
 
-function range(least: Json | undefined, most: Json | undefined, unit: string): string {
+function range(from: Json | undefined, to: Json | undefined, unit: string): string {
+  // Generated schemas bound whole numbers by what a double can hold; that says nothing to a reader.
+  const [least, most] = [from, to].map((bound) =>
+    Math.abs(Number(bound)) >= Number.MAX_SAFE_INTEGER ? undefined : bound,
+  );
   const noun = unit === '' ? '' : ` ${unit}`;
   if (typeof least === 'number' && typeof most === 'number') {
     return least === most ? `exactly ${least}${noun}` : `${least} to ${most}${noun}`;

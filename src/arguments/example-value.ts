@@ -103,10 +103,28 @@ function exampleText(schema: JsonObject): string | undefined {
   const most = typeof maxLength === 'number' ? maxLength : Infinity;
   const fits = (text: string | undefined): string | undefined =>
     text !== undefined && text.length >= least && text.length <= most ? text : undefined;
+  const formatted =
+    typeof format === 'string' && Object.hasOwn(FORMAT_EXAMPLES, format) ? FORMAT_EXAMPLES[format] : undefined;
+  if (formatted !== undefined) {
+    return typeof pattern === 'string' && !agrees(pattern, formatted) ? undefined : fits(formatted);
+  }
   if (typeof pattern === 'string') return fits(exampleOfPattern(pattern));
-  if (typeof format === 'string' && Object.hasOwn(FORMAT_EXAMPLES, format)) return fits(FORMAT_EXAMPLES[format]);
   if (least > 200) return undefined;
   return 'text'.slice(0, most).padEnd(least, 'x');
+}
+
+/** Beside a format, a long expression was generated from it; a short one narrows it. */
+const GENERATED_PATTERN_LENGTH = 60;
+
+function agrees(pattern: string, text: string): boolean {
+  if (pattern.length > GENERATED_PATTERN_LENGTH) return true;
+  // Repeated groups may backtrack without end, and this is the main thread.
+  if (/\)[*+{]/.test(pattern)) return false;
+  try {
+    return new RegExp(pattern).test(text);
+  } catch {
+    return false;
+  }
 }
 
 function exampleNumber(schema: JsonObject, whole: boolean): number | undefined {

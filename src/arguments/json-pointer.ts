@@ -31,24 +31,13 @@ export function valueAt(root: Json, pointer: string): Json | undefined {
   return value;
 }
 
-/** A copy of `root` with the value at `pointer` replaced, or left out where `next` is `undefined`. Shares what it can. */
-export function withValueAt(root: Json, pointer: string, next: Json | undefined): Json {
-  return replace(root, pointerKeys(pointer), next) ?? null;
-}
-
-function replace(value: Json, keys: string[], next: Json | undefined): Json | undefined {
-  const [key, ...rest] = keys;
-  if (key === undefined) return next;
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return value;
-  if (Array.isArray(value)) {
-    const index = Number(key);
-    return value.map((item, i) => (i === index ? (replace(item, rest, next) ?? null) : item));
-  }
-  const changed = replace(value[key] as Json, rest, next);
-  const copy = { ...value };
-  if (changed === undefined) delete copy[key];
-  else copy[key] = changed;
-  return copy;
+/** Replaces the value at a pointer in place, or takes the property away where `next` is `undefined`. */
+export function setValueAt(root: Json, pointer: string, next: Json | undefined): void {
+  const place = splitPointer(pointer);
+  const parent = place && valueAt(root, place.parent);
+  if (!place || typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, place.key)) return;
+  if (next !== undefined) (parent as Record<string, Json>)[place.key] = next;
+  else if (!Array.isArray(parent)) delete parent[place.key];
 }
 
 /** How a place in the arguments is called in a sentence: `limit`, `filter.from`, `items[2].sku`. */

@@ -22,8 +22,10 @@ const ROOT_KEYWORDS = [
 /**
  * The schema that providers are sent for a tool whose arguments are validated by `schema`. Its root is one object: a
  * union of objects at the root becomes an object with the properties of all, of which only those are required that every
- * alternative requires, and the alternatives in words; so the model may write what the original refuses (it is then told),
- * and never the other way round. References resolve inside the result; OpenAPI's `nullable` is standard JSON Schema.
+ * alternative requires, and the alternatives in words. So the model may write what the original refuses (it is then
+ * told), but is not kept from what the original accepts; except that a property which one alternative describes and an
+ * open one leaves free is shown as described, because that is what its author meant. References resolve inside the
+ * result; OpenAPI's `nullable` is standard JSON Schema.
  *
  * @throws ConfigError for what `prepareSchema` refuses.
  */
@@ -38,7 +40,8 @@ function objectAtRoot(original: JsonObject): JsonObject {
   const result: JsonObject = { type: 'object', properties: {} };
   for (const keyword of ROOT_KEYWORDS) {
     const value = flat[keyword] ?? (keyword === '$defs' || keyword === 'definitions' ? original[keyword] : undefined);
-    if (value !== undefined) result[keyword] = value;
+    const saysNothing = keyword === 'required' && Array.isArray(value) && value.length === 0;
+    if (value !== undefined && !saysNothing) result[keyword] = value;
   }
   return result;
 }
@@ -80,7 +83,11 @@ function isObjectForm(root: JsonObject, branch: Schema): boolean {
 
 /** Both schemas hold. */
 function both(a: JsonObject, b: JsonObject): JsonObject {
-  const description = [a['description'], b['description']].filter((text) => typeof text === 'string').join(' ');
+  const description = [a['description'], b['description']]
+    .filter((text) => typeof text === 'string')
+    .filter((text) => text !== '')
+    .map((text) => (/[.!?]$/.test(text) ? text : `${text}.`))
+    .join(' ');
   return {
     ...b,
     ...a,

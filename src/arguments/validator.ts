@@ -59,6 +59,9 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
   return new ThreadValidator(options.timeLimitMs ?? DEFAULT_TIME_LIMIT_MS);
 }
 
+/** Repairs are kept with the call; a list of a thousand numbers written as text has a thousand. */
+const MAX_REPAIRS = 20;
+
 interface Known extends PreparedSchema {
   hash: string;
 }
@@ -104,7 +107,7 @@ class ThreadValidator implements Validator {
       const { value, errors, coercions } =
         request.coerce === false ? { ...first, coercions: [] } : await this.coerce(known, first, exact);
       if (errors.length === 0) {
-        return { ok: true, value, repairs: [...read.repairs, ...coercions.map(({ words }) => words)] };
+        return { ok: true, value, repairs: bounded([...read.repairs, ...coercions.map(({ words }) => words)]) };
       }
       const failure = schemaFailure({ value, schema: known.schema, errors, exactNumbers, examples });
       return { ok: false, failure, value };
@@ -201,6 +204,11 @@ function readInput(input: ValidationRequest['input'], schema: JsonObject, exampl
   return parseArguments(JSON.stringify(input.value), { finishReason: 'stop', ...quoted });
 }
 
+function bounded(repairs: string[]): string[] {
+  const more = repairs.length - MAX_REPAIRS;
+  return more <= 0 ? repairs : [...repairs.slice(0, MAX_REPAIRS), `and ${more} more like these`];
+}
+
 function tookTooLong(timeLimitMs: number): ClassifiedFailure {
   return {
     class: 'validation_error',
@@ -245,5 +253,6 @@ function brokenProblem(problem: string): string {
       : `the reference "${dangling}" is not in the schema, and remote schemas are never fetched`;
   }
   if (/call stack/i.test(problem)) return 'the schema is nested too deeply';
-  return `the schema is not valid: ${problem}`;
+  const cut = problem.length <= 500 ? problem : `${problem.slice(0, 499)}…`;
+  return `the schema is not valid: ${cut}`;
 }

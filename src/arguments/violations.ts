@@ -1,11 +1,12 @@
 import type { ClassifiedFailure, Violation } from '../contract/failure.js';
 import type { Json, JsonObject } from '../contract/json.js';
-import { describeSchema, joinOr, literal, oneOf, typeWords } from './describe-schema.js';
+import { describeSchema, formatWords, joinOr, literal, oneOf, shortPattern, typeWords } from './describe-schema.js';
 import { exampleOf } from './example-value.js';
 import { placeName, pointerTo, valueAt } from './json-pointer.js';
 import type { ExactNumber } from './json-scanner.js';
 import { nearestNames } from '../tools/tool-names.js';
 import { isObject, type Schema } from './schema-positions.js';
+import { followRefs } from './schema-refs.js';
 import { condenseUnions } from './union-errors.js';
 import type { SchemaError } from './validation-protocol.js';
 
@@ -45,14 +46,23 @@ export function schemaFailure(rejected: RejectedValue): ClassifiedFailure {
 export function violationsOf(rejected: RejectedValue): { violations: Violation[]; more: number } {
   const byProblem = new Map<string, Violation>();
   const rounded = new Map(rejected.exactNumbers.map(({ path, digits }) => [path, digits]));
-  for (const { error, union } of condenseUnions(rejected.errors)) {
+  const errors = condenseUnions(rejected.errors);
+  const listed = new Set(errors.filter(({ error }) => isListOfValues(error)).map(({ error }) => error.instancePath));
+  for (const { error, union } of errors) {
+    // What the values are says what type they have.
+    if (error.keyword === 'type' && listed.has(error.instancePath) && !rounded.has(error.instancePath)) continue;
     const digits = rounded.get(error.instancePath);
     const violation =
       digits === undefined ? wordError(error, union !== undefined, rejected) : tooPrecise(error, digits);
-    if (violation) byProblem.set(`${violation.path} ${violation.problem}`, violation);
+    if (violation)
+      byProblem.set(`${violation.path} ${violation.problem}`, { ...violation, path: cut(violation.path, 300) });
   }
   const all = [...byProblem.values()];
   return { violations: all.slice(0, MAX_VIOLATIONS), more: Math.max(0, all.length - MAX_VIOLATIONS) };
+}
+
+function isListOfValues({ keyword }: SchemaError): boolean {
+  return keyword === 'enum' || keyword === 'const';
 }
 
 const TOO_PRECISE = 'which a number cannot carry without being rounded';
@@ -101,6 +111,7 @@ function wordError(error: SchemaError, isUnion: boolean, rejected: RejectedValue
 }
 
 function noForm(value: Json | undefined): string {
+  if (typeof value === 'object' && value !== null) return 'has none of the allowed forms';
   return `is ${shown(value)}, which is none of the allowed forms`;
 }
 
@@ -114,12 +125,12 @@ function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: 
     case 'const':
       return `must be exactly ${literal(params['allowedValue'] as Json)}`;
     case 'format':
-      return `must be ${describeSchema(parent, { type: 'string', format: String(params['format']) })}`.replace(
-        /must be text$/,
-        `must have the format ${String(params['format'])}`,
-      );
-    case 'pattern':
-      return `must match ${String(params['pattern'])}`;
+      return mustHaveFormat(String(params['format']));
+    case 'pattern': {
+      const format = typeof parent['format'] === 'string' ? parent['format'] : '';
+      const pattern = String(params['pattern']);
+      return formatWords(format) === undefined ? `must match ${shortPattern(pattern)}` : mustHaveFormat(format);
+    }
     case 'minLength':
       return `must have at least ${counted(limit, 'character')}`;
     case 'maxLength':
@@ -159,11 +170,16 @@ function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: 
   }
 }
 
+function mustHaveFormat(format: string): string {
+  const words = formatWords(format);
+  return words === undefined ? `must have the format ${cut(format)}` : `must be ${words}`;
+}
+
 function missing(error: SchemaError, key: string, rejected: RejectedValue): Violation {
   const path = pointerTo(error.instancePath, key);
   const sent = valueAt(rejected.value, error.instancePath);
   const schema = propertySchema(error.parentSchema as JsonObject, key, rejected.schema, error.instancePath);
-  const declared = Object.keys(propertiesOf(error.parentSchema as JsonObject));
+  const declared = knownProperties(rejected.schema, error.parentSchema as JsonObject);
   const others = isObject(sent) ? Object.keys(sent).filter((other) => !declared.includes(other)) : [];
   const [near] = nearestNames(key, others);
   const because = error.keyword === 'required' ? '' : ` (needed beside ${String(error.params['property'])})`;
@@ -172,7 +188,7 @@ function missing(error: SchemaError, key: string, rejected: RejectedValue): Viol
 }
 
 function unknownArgument(error: SchemaError, key: string, rejected: RejectedValue): Violation {
-  const known = Object.keys(propertiesOf(error.parentSchema as JsonObject));
+  const known = knownProperties(rejected.schema, error.parentSchema as JsonObject);
   const sent = valueAt(rejected.value, error.instancePath);
   const [near] = nearestNames(
     key,
@@ -220,6 +236,16 @@ function propertiesOf(schema: JsonObject): JsonObject {
   return isObject(schema['properties']) ? schema['properties'] : {};
 }
 
+/** The properties that a schema names, in its parts too. */
+function knownProperties(root: JsonObject, schema: Schema, depth = 0): string[] {
+  const target = followRefs(root, schema);
+  if (!isObject(target) || depth > 5) return [];
+  const parts = [target['allOf'], target['anyOf'], target['oneOf']].flat().filter((part) => isObject(part));
+  const conditional = [target['then'], target['else']].filter((part) => isObject(part));
+  const inParts = [...parts, ...conditional].flatMap((part) => knownProperties(root, part, depth + 1));
+  return [...new Set([...Object.keys(propertiesOf(target)), ...inParts])];
+}
+
 function name(path: string): string {
   return path === '' ? 'the arguments object' : cut(placeName(path));
 }
@@ -236,6 +262,6 @@ function counted(count: string, noun: string): string {
   return `${count} ${noun}${count === '1' ? '' : 's'}`;
 }
 
-function cut(text: string): string {
-  return text.length <= 80 ? text : `${text.slice(0, 77).toWellFormed()}…`;
+function cut(text: string, characters = 80): string {
+  return text.length <= characters ? text : `${text.slice(0, characters - 1).toWellFormed()}…`;
 }

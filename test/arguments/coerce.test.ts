@@ -89,6 +89,16 @@ describe('coercion', () => {
     });
   });
 
+  it('mends a long list, and keeps the record of it short', async () => {
+    const list = Array.from({ length: 1500 }, (_, i) => i);
+    const result = await coerced({ type: 'array', items: { type: 'integer' } }, list.map(String));
+    expect(result).toMatchObject({ ok: true, value: { a: list } });
+    expect(result.ok && result.repairs.slice(-2)).toEqual([
+      'a[19]: read the text "19" as the number 19',
+      'and 1480 more like these',
+    ]);
+  });
+
   it('does not take the wrong alternative of a union for a type', async () => {
     const schema = {
       oneOf: [

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { schemaForProvider } from '../../src/arguments/provider-schema.js';
 import { createValidator } from '../../src/arguments/validator.js';
@@ -116,6 +117,44 @@ describe('the schema for providers', () => {
       type: 'object',
       properties: { a: { type: ['string', 'null'] } },
     });
+  });
+
+  it('never refuses what the original accepts, where the alternatives are closed', async () => {
+    const type = fc.constantFrom('string', 'string', 'string', 'integer');
+    const names = ['a', 'b', 'c'];
+    const part = fc.record(
+      {
+        properties: fc.dictionary(
+          fc.constantFrom(...names),
+          type.map((name) => ({ type: name })),
+        ),
+        required: fc.subarray(names, { maxLength: 1 }),
+        additionalProperties: fc.constantFrom(false, true, { type: 'integer' }),
+      },
+      { requiredKeys: [] },
+    );
+    const parts = fc.array(part, { minLength: 1, maxLength: 3 });
+    const closed = parts.map((each) => each.map((branch) => ({ ...branch, additionalProperties: false })));
+    const whole = fc.tuple(part, fc.record({ allOf: parts, anyOf: closed, oneOf: closed }, { requiredKeys: [] }));
+    const args = fc.dictionary(fc.constantFrom(...names, 'd'), fc.constantFrom('x', 'x', 'x', 1), { maxKeys: 3 });
+    const validator = createValidator();
+    let accepted = 0;
+    await fc.assert(
+      fc.asyncProperty(whole, fc.array(args, { minLength: 5, maxLength: 10 }), async ([root, unions], samples) => {
+        const schema = { ...root, ...unions } as JsonObject;
+        const sent = schemaForProvider(schema);
+        for (const value of samples) {
+          if (!(await validator.validate({ schema, input: { value }, coerce: false })).ok) continue;
+          accepted++;
+          expect(await validator.validate({ schema: sent, input: { value }, coerce: false })).toMatchObject({
+            ok: true,
+          });
+        }
+      }),
+      { numRuns: 150 },
+    );
+    expect(accepted).toBeGreaterThan(20);
+    await validator.close();
   });
 
   it('does not change what it is given', () => {

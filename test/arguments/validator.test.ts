@@ -122,6 +122,50 @@ describe('violations', () => {
     expect(more).toEqual([]);
   });
 
+  it('say a format in words where a generated expression says the same', async () => {
+    const pattern = `^${'(?:[0-9]|[0-9]{1})'.repeat(4)}-[0-9]{2}-[0-9]{2}$`;
+    const schema = { type: 'object', properties: { a: { type: 'string', format: 'date', pattern } } };
+    expect(await violationsOf(schema, { a: 'May' })).toEqual([
+      {
+        path: '/a',
+        problem: 'a must be a date (YYYY-MM-DD), but is the text "May"',
+        expected: 'a date (YYYY-MM-DD)',
+        example: '2026-01-31',
+      },
+    ]);
+  });
+
+  it('name the arguments of every part of a schema', async () => {
+    const schema = {
+      type: 'object',
+      properties: { a: {} },
+      allOf: [{ $ref: '#/$defs/More' }],
+      unevaluatedProperties: false,
+      $defs: { More: { properties: { limit: {} } } },
+    };
+    expect(await violationsOf(schema, { limits: 1 })).toEqual([
+      { path: '/limits', problem: 'unknown argument "limits" (did you mean limit?)', expected: 'only a, limit' },
+    ]);
+  });
+
+  it('say once what a value must be, not its type as well', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'integer', enum: [1, 2] } } };
+    expect(await violationsOf(schema, { a: 'x' })).toEqual([
+      { path: '/a', problem: 'a must be one of 1, 2, but is the text "x"', expected: 'one of 1, 2', example: 1 },
+    ]);
+  });
+
+  it('stay small whatever was sent', async () => {
+    const long = 'x'.repeat(100_000);
+    const schema = {
+      type: 'object',
+      properties: { a: { enum: [long] }, b: { pattern: `^${'x'.repeat(5000)}$` } },
+      additionalProperties: false,
+    };
+    const result = await validate(schema, { a: long + long, b: long + long, [long]: 1 });
+    expect(JSON.stringify(result.ok || result.failure).length).toBeLessThan(4000);
+  });
+
   it('see own keys only: an argument named toString is missing until it is sent', async () => {
     const schema = { type: 'object', properties: { toString: { type: 'string' } }, required: ['toString'] };
     expect(await violationsOf(schema, {})).toMatchObject([{ path: '/toString', problem: 'toString is missing' }]);
@@ -160,7 +204,7 @@ describe('unions', () => {
     expect(await violationsOf(pet, { pet: { kind: 'fish' } })).toEqual([
       {
         path: '/pet',
-        problem: 'pet is an object, which is none of the allowed forms',
+        problem: 'pet has none of the allowed forms',
         expected: 'an object with kind = "cat", lives or an object with kind = "dog", born',
         example: { kind: 'cat', lives: 1 },
       },
@@ -322,7 +366,7 @@ describe('schemas that cannot be used', () => {
 
 describe('the time limit', () => {
   it('ends a check that hangs, and the calls behind it are answered', async () => {
-    const impatient = createValidator({ timeLimitMs: 300 });
+    const impatient = createValidator({ timeLimitMs: 1000 });
     const hostile = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
     const started = performance.now();
     const [hung, other, again] = await Promise.all([
@@ -333,7 +377,7 @@ describe('the time limit', () => {
     expect(hung).toMatchObject({ ok: false, failure: { class: 'validation_error', effectState: 'none' } });
     expect(hung.ok || hung.failure.reason).toContain('could not be checked');
     expect([other.ok, again.ok]).toEqual([true, true]);
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(performance.now() - started).toBeLessThan(10_000);
     await impatient.close();
   });
 
