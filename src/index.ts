@@ -4,14 +4,7 @@ export type { AiSdkModel, ModelChoice, PerdureConfig, ResolvedConfig } from './c
 export { defineConfig } from './config/define-config.js';
 export { loadConfig } from './config/load-config.js';
 export type { Effect, EffectState } from './contract/effect.js';
-export type {
-  Failure,
-  FailureClass,
-  FailureFamily,
-  FailureTexts,
-  Suggestion,
-  Violation,
-} from './contract/failure.js';
+export type { Failure, FailureClass, FailureFamily, FailureTexts, Suggestion, Violation } from './contract/failure.js';
 export type { Json, JsonObject } from './contract/json.js';
 export type { RunLimits } from './contract/run.js';
 export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from './models/model.js';

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { ToolPolicy } from '../contract/manifest.js';
 import type { Model, ModelReply, ModelRequest } from '../models/model.js';
-import { classifyThrown } from '../policy/classify-thrown.js';
+import { classifyThrown, isControl } from '../policy/classify-thrown.js';
 import { describeFailure } from '../policy/model-message.js';
 import { decideRetry } from '../policy/retry-rule.js';
 import { attemptFailed, cancelled, notReady, turnFailed } from '../temporal/failure-mapper.js';
@@ -84,6 +84,6 @@ function failureOf(thrown: unknown): ClassifiedFailure {
     return { class: 'timeout', effectState: 'none', reason: `no answer within ${modelPolicy.timeoutMs / 1000} s` };
   }
   const classified = classifyThrown(thrown, { nowMs: Date.now(), source: 'model' });
-  if ('control' in classified) throw thrown;
-  return classified;
+  if (!isControl(classified)) return classified;
+  throw thrown instanceof Error ? thrown : new Error('the model threw control flow of another SDK', { cause: thrown });
 }

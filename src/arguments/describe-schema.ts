@@ -147,7 +147,7 @@ function describeObject(root: Schema, schema: JsonObject, depth: number): string
     const property = typeof name === 'string' && Object.hasOwn(properties, name) ? properties[name] : undefined;
     // A fixed value tells the forms of a union apart.
     const fixed = isObject(property) && 'const' in property ? ` = ${literal(property['const'])}` : '';
-    return `${String(name)}${fixed}`;
+    return `${typeof name === 'string' ? name : literal(name)}${fixed}`;
   });
   return `an object with ${fields.join(', ')}`;
 }

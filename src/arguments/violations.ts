@@ -156,11 +156,11 @@ function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: 
     case 'uniqueItems':
       return `must not list the same item twice (items ${String(params['j'])} and ${String(params['i'])})`;
     case 'contains':
-      return `must contain at least ${counted(String(params['minContains'] ?? 1), 'item')} of the form asked for`;
+      return `must contain at least ${counted(countIn(params, 'minContains') ?? '1', 'item')} of the form asked for`;
     case 'items':
     case 'additionalItems':
     case 'unevaluatedItems':
-      return `must not have more than ${counted(String(params['limit'] ?? params['len'] ?? 0), 'item')}`;
+      return `must not have more than ${counted(countIn(params, 'limit') ?? countIn(params, 'len') ?? '0', 'item')}`;
     case 'oneOf':
       return 'fits more than one of the allowed forms, and must fit exactly one';
     case 'not':
@@ -256,6 +256,12 @@ function shown(value: Json | undefined): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
   return literal(value);
+}
+
+/** A keyword's number, as the validator reports it. */
+function countIn(params: Record<string, unknown>, name: string): string | undefined {
+  const value = params[name];
+  return typeof value === 'number' ? String(value) : undefined;
 }
 
 function counted(count: string, noun: string): string {

@@ -1,6 +1,5 @@
 /** docs/failures.md, made from the failure table so that the two cannot disagree. */
 import type { FailureClass, FailureFamily } from '../contract/failure.js';
-import type { ManifestTool } from '../contract/manifest.js';
 import type { Outcome } from '../contract/call.js';
 import { failureClasses, failureClassNames, type FailureClassRow } from './failure-classes.js';
 import { exampleFailure } from './failure-examples.js';
