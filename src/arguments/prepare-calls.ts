@@ -25,9 +25,9 @@ export interface PrepareCallsInput {
   manifest: Manifest;
   validator: Validator;
   /** Stores the bytes of arguments that are too large to be inline, and returns their id. */
-  putBody(bytes: Uint8Array): Promise<string>;
+  putBody: (bytes: Uint8Array) => Promise<string>;
   /** The tool's own check beyond its schema (refinements of a zod schema). */
-  parse?(tool: ManifestTool, args: JsonObject): Promise<{ ok: true } | { ok: false; violations: Violation[] }>;
+  parse?: (tool: ManifestTool, args: JsonObject) => Promise<{ ok: true } | { ok: false; violations: Violation[] }>;
   limits?: { maxInputBytes?: number };
   /** Provider ids that earlier turns of the conversation used. Read, never changed. */
   usedProviderIds: ReadonlySet<string>;

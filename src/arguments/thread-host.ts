@@ -55,7 +55,7 @@ export class ThreadHost {
   /** Never rejects. After `close` it settles as `lost`. */
   run(job: Job, timeLimitMs: number): Promise<Settled> {
     return new Promise((settle) => {
-      this.queue.push({ job: { ...job, id: this.nextId++ } as ThreadJob, timeLimitMs, settle });
+      this.queue.push({ job: { ...job, id: this.nextId++ }, timeLimitMs, settle });
       this.advance();
     });
   }

@@ -116,7 +116,7 @@ function noForm(value: Json | undefined): string {
 }
 
 function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: Json | undefined): string {
-  const limit = String(params['limit']);
+  const limit = numberIn(params, 'limit', 'minContains', 'len');
   switch (keyword) {
     case 'type':
       return `must be ${joinOr([params['type']].flat().map((type) => typeWords(String(type))))}, but is ${shown(value)}`;
@@ -156,11 +156,11 @@ function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: 
     case 'uniqueItems':
       return `must not list the same item twice (items ${String(params['j'])} and ${String(params['i'])})`;
     case 'contains':
-      return `must contain at least ${counted(String(params['minContains'] ?? 1), 'item')} of the form asked for`;
+      return `must contain at least ${counted(limit, 'item')} of the form asked for`;
     case 'items':
     case 'additionalItems':
     case 'unevaluatedItems':
-      return `must not have more than ${counted(String(params['limit'] ?? params['len'] ?? 0), 'item')}`;
+      return `must not have more than ${counted(limit, 'item')}`;
     case 'oneOf':
       return 'fits more than one of the allowed forms, and must fit exactly one';
     case 'not':
@@ -168,6 +168,11 @@ function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: 
     default:
       return `breaks the rule "${keyword}" of its schema`;
   }
+}
+
+/** The first of the parameters that is there; validators name the same bound differently by keyword. */
+function numberIn(params: SchemaError['params'], ...names: string[]): string {
+  return String(names.map((name) => params[name]).find((value) => typeof value === 'number') ?? '');
 }
 
 function mustHaveFormat(format: string): string {
