@@ -29,13 +29,14 @@ export interface RejectedValue {
 export function schemaFailure(rejected: RejectedValue): ClassifiedFailure {
   const { violations, more } = violationsOf(rejected);
   const isMissing = condenseUnions(rejected.errors).some(({ error }) => error.keyword === 'required');
-  const problems = violations.map(({ problem }) => problem);
-  if (more > 0) problems.push(`and ${more} more`);
   return {
     class: 'validation_error',
     code: isMissing ? 'PARAM_MISSING_001' : 'PARAM_INVALID_001',
     effectState: 'none',
-    reason: `The arguments do not fit the tool: ${problems.join('; ')}.`,
+    // The violations say it all; a reason beside them would say it twice.
+    ...(more > 0
+      ? { reason: `${violations.length + more} things are wrong, these are the first ${violations.length}` }
+      : {}),
     public: true,
     violations,
     ...(violations.some(isTooPrecise) ? { hint: NO_ROUNDING } : {}),
@@ -78,7 +79,7 @@ function tooPrecise(error: SchemaError, digits: string): Violation {
   const shown = digits.length <= 40 ? digits : `${digits.slice(0, 37)}…`;
   return {
     path: error.instancePath,
-    problem: `${name(error.instancePath)} is ${shown}, ${TOO_PRECISE}, and this argument does not take text`,
+    problem: `is ${shown}, ${TOO_PRECISE}, and this argument does not take text`,
     expected: 'a number of at most 15 digits',
   };
 }
@@ -95,14 +96,14 @@ function wordError(error: SchemaError, isUnion: boolean, rejected: RejectedValue
     return unknownArgument(error, String(params['additionalProperty'] ?? params['unevaluatedProperty']), rejected);
   }
   if (keyword === 'false schema') {
-    return { path: instancePath, problem: `${name(instancePath)} is not allowed here`, expected: 'leave it out' };
+    return { path: instancePath, problem: 'is not allowed here', expected: 'leave it out' };
   }
   const value = valueAt(rejected.value, instancePath);
   const problem = isUnion ? noForm(value) : problemOf(error, parent, value);
   return withExample(
     {
       path: instancePath,
-      problem: `${name(instancePath)} ${problem}${isUnion || keyword === 'type' ? '' : `, but is ${shown(value)}`}`,
+      problem: `${problem}${isUnion || keyword === 'type' ? '' : `, but is ${shown(value)}`}`,
       expected: describeSchema(rejected.schema, parent),
     },
     parent,
@@ -188,7 +189,7 @@ function missing(error: SchemaError, key: string, rejected: RejectedValue): Viol
   const others = isObject(sent) ? Object.keys(sent).filter((other) => !declared.includes(other)) : [];
   const [near] = nearestNames(key, others);
   const because = error.keyword === 'required' ? '' : ` (needed beside ${String(error.params['property'])})`;
-  const problem = `${name(path)} is missing${because}${near === undefined ? '' : ` (you sent ${JSON.stringify(near)} instead)`}`;
+  const problem = `is missing${because}${near === undefined ? '' : ` (you sent ${JSON.stringify(near)} instead)`}`;
   return withExample({ path, problem, expected: describeSchema(rejected.schema, schema) }, schema, rejected);
 }
 
@@ -202,7 +203,7 @@ function unknownArgument(error: SchemaError, key: string, rejected: RejectedValu
   const where = error.instancePath === '' ? '' : ` in ${placeName(error.instancePath)}`;
   return {
     path: pointerTo(error.instancePath, key),
-    problem: `unknown argument ${JSON.stringify(cut(key))}${where}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
+    problem: `is an unknown argument${where}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
     expected:
       known.length === 0
         ? 'no arguments here'
@@ -214,7 +215,7 @@ function wordNameError(error: SchemaError, key: string): Violation {
   const path = pointerTo(error.instancePath, key);
   return {
     path,
-    problem: `the name ${JSON.stringify(cut(key))} is not allowed: it ${problemOf(error, error.parentSchema as JsonObject, key)}`,
+    problem: `is not allowed as a name: it ${problemOf(error, error.parentSchema as JsonObject, key)}`,
     expected: `a name that is ${describeSchema(true, { type: 'string', ...error.parentSchema })}`,
   };
 }
@@ -249,10 +250,6 @@ function knownProperties(root: JsonObject, schema: Schema, depth = 0): string[] 
   const conditional = [target['then'], target['else']].filter((part) => isObject(part));
   const inParts = [...parts, ...conditional].flatMap((part) => knownProperties(root, part, depth + 1));
   return [...new Set([...Object.keys(propertiesOf(target)), ...inParts])];
-}
-
-function name(path: string): string {
-  return path === '' ? 'the arguments object' : cut(placeName(path));
 }
 
 function shown(value: Json | undefined): string {
