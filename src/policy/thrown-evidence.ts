@@ -1,5 +1,6 @@
 /** What one thrown thing, looked at alone, says about the kind of its failure. `classifyThrown` weighs it over the tree. */
 import type { ClassifiedFailure, FailureClass, Violation } from '../contract/failure.js';
+import type { Json } from '../contract/json.js';
 import { classifyHttpAnswer } from './classify-http.js';
 import { networkFault, saysCertificate, saysNetwork } from './network-codes.js';
 import { elements, headersOf, isArray, jsonOf, nameOf, read, readText } from './thrown-shape.js';
@@ -35,17 +36,25 @@ function fromAnswer(thing: unknown, nowMs: number): Evidence | undefined {
     read(thing, 'data'),
     read(thing, 'error'),
   ];
-  const body = bodies.map((each) => jsonOf(each)).find((json) => json !== undefined && json !== null && json !== '');
+  const given = bodies.map((each) => jsonOf(each)).find((json) => json !== undefined && json !== null && json !== '');
+  const body = given ?? bodyFromFields(thing);
   const requestHeaders = firstGiven([read(read(thing, 'config'), 'headers'), read(thing, 'requestHeaders')]);
   const answer = classifyHttpAnswer(
     { status, headers, body, ...(requestHeaders === undefined ? {} : { requestHeaders: headersOf(requestHeaders) }) },
     nowMs,
   );
   if (!answer) return undefined;
+  if (given === undefined) delete answer.reason;
   const message = readText(thing, 'message');
   if (answer.reason === undefined && message !== undefined && !saysOnlyStatus(message)) answer.reason = message;
   const { effectState: _effectState, ...rest } = answer;
   return { ...rest, answer };
+}
+
+/** Clients that parsed the body keep its code on the error: as `code`, or (AWS) as the name. */
+function bodyFromFields(thing: unknown): Json | undefined {
+  const code = readText(thing, 'code') ?? (read(thing, '$fault') === undefined ? undefined : nameOf(thing));
+  return code === undefined ? undefined : { error: { code } };
 }
 
 function statusOf(thing: unknown, response: unknown): number | undefined {
