@@ -67,8 +67,8 @@ function groupsOf(call: CallStory): Group[] {
   for (const attempt of call.attempts) {
     const isLost = !attempt.failure && attempt.endedAtMs === undefined && isOver(call);
     if (!attempt.failure && !isLost) continue;
-    const failureClass = isLost ? 'lost worker' : String(attempt.failure?.['error_type'] ?? 'failure');
-    const status = attempt.failure?.['upstream_status'];
+    const { error_type: type, upstream_status: status } = attempt.failure ?? {};
+    const failureClass = isLost ? 'lost worker' : typeof type === 'string' ? type : 'failure';
     const name = typeof status === 'number' ? `${failureClass} (HTTP ${status})` : failureClass;
     const former = groups.at(-1);
     if (former?.name === name && former.last.start === attempt.start - 1) {

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,10 +13,10 @@ async function startProcess(dbPath: string, ...options: string[]) {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  const lines = createInterface({ input: child.stdout });
   const [line] = (await once(lines, 'line')) as [string];
   const { port } = JSON.parse(line) as { port: number };
-  return { child: child as ChildProcess, shop: shopAt(`http://127.0.0.1:${port}`) };
+  return { child, shop: shopAt(`http://127.0.0.1:${port}`) };
 }
 
 it('keeps what it answered when it is killed, and honours the key afterwards', async () => {
