@@ -13,6 +13,7 @@ async function startProcess(dbPath: string, ...options: string[]) {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
+  if (!child.stdout) throw new Error('the shop has no stdout');
   const lines = createInterface({ input: child.stdout });
   const [line] = (await once(lines, 'line')) as [string];
   const { port } = JSON.parse(line) as { port: number };
