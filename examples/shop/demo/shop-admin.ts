@@ -6,9 +6,14 @@ const pollMs = 10_000;
 
 /** The shop's admin routes. */
 export function shopAdmin(url: string) {
-  async function request(method: string, path: string, body?: object): Promise<unknown> {
+  async function request(
+    method: string,
+    path: string,
+    { body, signal }: { body?: object; signal?: AbortSignal } = {},
+  ): Promise<unknown> {
     const response = await fetch(`${url}/admin/${path}`, {
       method,
+      ...(signal && { signal }),
       ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} /admin/${path}: ${response.status} ${await response.text()}`);
@@ -17,15 +22,20 @@ export function shopAdmin(url: string) {
   return {
     /** Stops the next request of that operation at that moment. */
     async hold(operation: Operation, moment: HoldMoment): Promise<void> {
-      await request('POST', 'holds', { operation, moment });
+      await request('POST', 'holds', { body: { operation, moment } });
     },
     /** Waits until a request is held; `undefined` once `signal` is aborted. */
     async waitForHeld(signal: AbortSignal): Promise<HeldRequest | undefined> {
-      while (!signal.aborted) {
-        const { held } = (await request('GET', `holds?wait_ms=${pollMs}`)) as { held: HeldRequest[] };
-        if (held[0]) return held[0];
+      try {
+        for (;;) {
+          const answer = await request('GET', `holds?wait_ms=${pollMs}`, { signal });
+          const { held } = answer as { held: HeldRequest[] };
+          if (held[0]) return held[0];
+        }
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        throw error;
       }
-      return undefined;
     },
     async releaseAll(): Promise<void> {
       await request('DELETE', 'holds');

@@ -17,7 +17,7 @@ export async function openShop(faults: Partial<Faults> = {}) {
   const dbPath = join(temporaryFolder(), 'shop.db');
   const service = await startShopService({ dbPath, faults: { ...noFaults, ...faults } });
   onTestFinished(() => service.close());
-  return { ...shopAt(service.url), dbPath, effects: () => readEffectCounts(dbPath) };
+  return { ...shopAt(service.url), url: service.url, dbPath, effects: () => readEffectCounts(dbPath) };
 }
 
 export function temporaryFolder(): string {
