@@ -364,7 +364,7 @@ describe('whatever is thrown', () => {
     fc.assert(
       fc.property(thrown, fc.constantFrom('function', 'http', 'mcp', 'builtin', 'model'), (each, source) => {
         const thing = makers.has(each as () => unknown) ? (each as () => unknown)() : each;
-        const failure = classify(thing, { source: source as ThrownContext['source'] });
+        const failure = classify(thing, { source: source });
         expect(failureClassNames).toContain(failure.class);
         if (source === 'function') expect(failure.effectState).toBe('unknown');
         if (failure.retryAfterMs !== undefined) expect(failure.retryAfterMs).toBeGreaterThanOrEqual(0);
