@@ -1,5 +1,5 @@
 /** A run as people and scripts read it: put together from what the store and the server know. */
-import type { PreparedCall, ToolCall } from '../contract/call.js';
+import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { EffectState } from '../contract/effect.js';
 import type { Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
@@ -69,6 +69,8 @@ export interface StepDescription {
   text: string;
   /** When the turn's answer was stored. */
   atMs: number;
+  /** Transcript node of the model's message; absent for calls of a person's own workflow, which no model asked for. */
+  node?: string;
   usage: TurnUsage;
   calls: CallDescription[];
 }
@@ -140,7 +142,8 @@ export function turnsOf(head: string, turns: readonly StoredTurn[]): StoredTurn[
 }
 
 /** What the model wrote, by call id; from the transcript. */
-export type WrittenCalls = ReadonlyMap<string, Pick<RecordedCall, 'rawArguments' | 'repairs'>>;
+export type WrittenCall = Pick<RecordedCall, 'rawArguments' | 'repairs'>;
+export type WrittenCalls = ReadonlyMap<string, WrittenCall>;
 
 export function describeSteps(
   turns: readonly StoredTurn[],
@@ -152,6 +155,7 @@ export function describeSteps(
     step: turn.step,
     text: result.text,
     atMs,
+    node: result.head,
     usage: result.usage,
     calls: result.calls.map((call) => describeCall(call, records.get(keyOf(call)), written.get(callIdOf(call)))),
   }));
@@ -165,29 +169,61 @@ function keyOf(call: PreparedCall): string {
   return call.status === 'ready' ? call.call.key : call.outcome.key;
 }
 
+/** The calls of a person's own workflow (`toolExecutor()`), by the step numbers in their ids. */
+export function describeOwnCalls(calls: readonly CallRecord[]): StepDescription[] {
+  const steps = new Map<number, StepDescription>();
+  for (const record of calls) {
+    const { row } = record;
+    const number = Number(/^c(\d+)\./.exec(row.callId)?.[1] ?? 0);
+    const step = steps.get(number) ?? {
+      step: number,
+      text: '',
+      atMs: row.firstStartAtMs ?? row.updatedAtMs,
+      usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+      calls: [],
+    };
+    step.calls.push({ ...recordedPart(row.outcome, record), callId: row.callId, tool: row.tool, key: row.key });
+    steps.set(number, step);
+  }
+  return [...steps.values()].sort((a, b) => a.step - b.step);
+}
+
 /** One call from the model's request for it and the store's record, which is absent until something happened. */
 export function describeCall(
   call: PreparedCall,
   record: CallRecord | undefined,
-  written?: Pick<RecordedCall, 'rawArguments' | 'repairs'>,
+  written?: WrittenCall,
 ): CallDescription {
-  const row = record?.row;
-  const outcome = row?.outcome ?? (call.status === 'answered' ? call.outcome : undefined);
-  const failure = outcome && 'failure' in outcome ? outcome.failure : undefined;
-  const args = call.status === 'ready' ? shownArguments(call.call) : undefined;
-  return {
+  const answered = call.status === 'answered' ? call.outcome : undefined;
+  const described: CallDescription = {
     callId: callIdOf(call),
     tool: call.status === 'ready' ? call.call.tool : call.outcome.tool,
-    ...(args !== undefined && { arguments: args }),
-    ...(written && { rawArguments: written.rawArguments }),
-    ...(written?.repairs && { repairs: written.repairs }),
+    ...(call.status === 'ready' && { arguments: shownArguments(call.call) }),
+    ...recordedPart(record?.row.outcome ?? answered, record),
+    key: keyOf(call),
+  };
+  return withWritten(described, written);
+}
+
+export function withWritten(call: CallDescription, written: WrittenCall | undefined): CallDescription {
+  if (!written) return call;
+  const { rawArguments, repairs } = written;
+  return { ...call, rawArguments, ...(repairs && { repairs }) };
+}
+
+function recordedPart(
+  outcome: Outcome | undefined,
+  record: CallRecord | undefined,
+): Omit<CallDescription, 'callId' | 'tool' | 'arguments' | 'key'> {
+  const row = record?.row;
+  const failure = outcome && 'failure' in outcome ? outcome.failure : undefined;
+  return {
     state: outcome?.status ?? stateWithoutOutcome(record),
     starts: row?.starts ?? outcome?.attempts ?? 0,
     ...(outcome && { elapsedMs: outcome.elapsedMs }),
     ...(failure && { failure }),
     ...(record?.rendered && { modelSees: record.rendered.content }),
     attempts: record?.attempts ?? [],
-    key: keyOf(call),
     ...(row && { digest: row.digest, effect: effectWord(row.effect), ledger: row.state }),
     ...effectLeft(failure, row),
   };

@@ -7,8 +7,6 @@ export type ServerStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 't
 export interface PendingWork {
   /** Activity type, e.g. `callTool`. */
   activity: string;
-  /** What it was scheduled with as its summary, e.g. `search_web {"q": …}`. */
-  summary?: string;
   state: 'scheduled' | 'started' | 'cancelling';
   /** The server's attempt number; not the count of body starts, which is in the store. */
   attempt: number;
@@ -43,6 +41,14 @@ export interface StartRequest {
   taskQueue: string;
 }
 
+/** How a workflow ended, by the server's account. */
+export type RunEnd =
+  /** By its own account: completed, capped, or failed with its result as the failure's detail. */
+  | { status: 'reported'; result: AgentRunResult }
+  | { status: 'cancelled' }
+  /** From outside, or by a failure that holds no result. */
+  | { status: 'terminated' | 'timed_out' | 'failed'; reason: string };
+
 /**
  * What the client asks of Temporal. Every method rejects with a `PerdureError` (`server_unreachable` where nobody
  * answers) and never with the SDK's errors.
@@ -56,8 +62,8 @@ export interface RunServer {
   describe(id: string): Promise<ServerRun | undefined>;
   /** Runs on the task queue, newest first. */
   list(filter: { taskQueue: string; limit: number }): Promise<ServerRun[]>;
-  /** Waits for the end. Rejects with `no_result` where the run was ended from outside. */
-  result(id: string): Promise<AgentRunResult>;
+  /** Waits for the end, over continue-as-new. Rejects with `run_not_found` where the server knows no such run. */
+  waitForEnd(id: string): Promise<RunEnd>;
   /** Asks the run to end; resolves when the server has noted it. Rejects with `run_not_found` where it is closed. */
   cancel(id: string): Promise<void>;
   /** True where a worker has asked for work on the queue lately. */
