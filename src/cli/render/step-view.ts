@@ -90,7 +90,7 @@ function renderPending(run: RunDescription, style: Style): string[] {
   const stuck = run.server?.pending.filter((work) => work.lastFailure !== undefined) ?? [];
   if (stuck.length === 0) return [];
   const lines = stuck.flatMap((work) => {
-    const name = oneLine(work.summary ?? work.activity);
+    const name = oneLine(work.activity);
     const wait =
       work.nextAttemptAtMs === undefined ? '' : `, again in ${formatDuration(work.nextAttemptAtMs - style.nowMs)}`;
     const title = cutToWidth(`  ${name}  attempt ${work.attempt}${wait}`, style.columns);
