@@ -26,7 +26,8 @@ export function explainError(error: unknown): Explanation {
     return explained(error.message, error.next, exitCodes.usage);
   }
   if (error instanceof ConfigError) {
-    return explained(error.message, 'Correct it and try again.', exitCodes.usage);
+    // Without a path it is about the file as a whole, and says itself what to do.
+    return explained(error.message, error.path === '' ? undefined : 'Correct it and try again.', exitCodes.usage);
   }
   if (error instanceof StoreError) {
     return explained(error.message, nextForStore(error), exitCodes.usage);
@@ -45,9 +46,15 @@ function explained(sentence: string, next: string | undefined, exitCode: number)
 }
 
 function nextForStore(error: StoreError): string {
-  return error.code === 'newer_schema'
-    ? 'Update perdure: npm install perdure@latest'
-    : 'Check store.path in perdure.config.ts.';
+  switch (error.code) {
+    case 'newer_schema':
+      return 'Update perdure: npm install perdure@latest';
+    case 'unavailable':
+    case 'not_a_store':
+      return 'Check store.path in perdure.config.ts.';
+    default:
+      return 'Run it again with PERDURE_DEBUG=1 to see where.';
+  }
 }
 
 function messageOf(error: unknown): string {

@@ -46,6 +46,8 @@ export interface RunningWorker {
   tools: string[];
   model: string | undefined;
   configPath: string | undefined;
+  /** Where its log goes, if not to standard error. */
+  logPath?: string;
   /** As in `Engine`. */
   broken: Promise<never>;
   stop(): Promise<void>;
@@ -54,6 +56,8 @@ export interface RunningWorker {
 export interface Platform {
   readonly out: Screen;
   readonly err: Screen;
+  /** The configuration to use from now on, in place of the nearest one. */
+  useConfig(file: string): void;
   nowMs(): number;
   sleep(ms: number): Promise<void>;
   readStdin(): Promise<string>;

@@ -49,6 +49,11 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
   const program = new Command('perdure')
     .description('Durable tool calls for LLM agents, on Temporal.')
     .version(version, '-V, --version')
+    .option('--config <file>', 'default: perdure.config.ts here or in the nearest folder above')
+    .hook('preAction', (root) => {
+      const { config } = root.opts<{ config?: string }>();
+      if (config !== undefined) platform.useConfig(config);
+    })
     .addHelpText('after', EXAMPLES)
     .showSuggestionAfterError(true)
     .exitOverride()

@@ -34,7 +34,8 @@ function links(worker: RunningWorker, platform: Platform): string[] {
     ['worker', `task queue ${worker.taskQueue}, namespace ${server.namespace}`],
     ['tools', worker.tools.length === 0 ? 'none yet' : worker.tools.join(', ')],
     ['model', worker.model ?? 'none: give --model to perdure run, or set model in perdure.config.ts'],
-    ['configuration', worker.configPath ?? 'none found: create perdure.config.ts'],
+    ['configuration', worker.configPath],
+    ['log', worker.logPath],
   ];
   const facts = rows.flatMap(([label, value]) =>
     value === undefined ? [] : [`${colours.dim(label.padEnd(14))} ${value}`],

@@ -9,7 +9,8 @@ const NAMED_CANDIDATES = 5;
  * names what could have been meant.
  */
 export function resolveRun<Run extends { id: string }>(idOrPrefix: string, runs: readonly Run[]): Run {
-  if (idOrPrefix === '') throw new PerdureError('usage', 'The id of a run is missing.', { next: 'perdure list' });
+  if (idOrPrefix === '')
+    throw new PerdureError('usage', 'The id of a run is missing.', { next: 'See which there are: perdure list' });
   const exact = runs.find((run) => run.id === idOrPrefix);
   if (exact) return exact;
   const candidates = runs.filter((run) => run.id.startsWith(idOrPrefix));
@@ -34,5 +35,7 @@ function notFound(wanted: string, runs: readonly { id: string }[]): PerdureError
     .filter((run) => run.distance <= Math.max(1, Math.floor(wanted.length / 4)))
     .sort((a, b) => a.distance - b.distance)[0];
   const meant = nearest ? ` Did you mean ${nearest.id}?` : '';
-  return new PerdureError('run_not_found', `There is no run "${wanted}".${meant}`, { next: 'perdure list' });
+  return new PerdureError('run_not_found', `There is no run "${wanted}".${meant}`, {
+    next: 'See which there are: perdure list',
+  });
 }

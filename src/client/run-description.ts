@@ -3,7 +3,7 @@ import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { EffectState } from '../contract/effect.js';
 import type { Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
-import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
 import type { LedgerState } from '../policy/ledger.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
@@ -246,4 +246,18 @@ function shownArguments(call: ToolCall): JsonObject | string {
 function stateWithoutOutcome(record: CallRecord | undefined): CallState {
   if (!record || record.row.starts === 0) return 'waiting';
   return record.row.begun ? 'running' : 'retrying';
+}
+
+/** What the steps add up to, for a run that has no result to say so. */
+export function countersOf(steps: readonly StepDescription[]): RunCounters {
+  const calls = steps.flatMap((step) => step.calls);
+  const sum = (pick: (step: StepDescription) => number): number => steps.reduce((all, step) => all + pick(step), 0);
+  return {
+    steps: steps.length,
+    calls: calls.length,
+    inputTokens: sum((step) => step.usage.inputTokens),
+    outputTokens: sum((step) => step.usage.outputTokens),
+    costUsd: sum((step) => step.usage.costUsd),
+    failures: calls.filter((call) => call.failure !== undefined).length,
+  };
 }

@@ -26,7 +26,7 @@ const UNAUTHENTICATED = 16;
 /** A worker's long poll ends after 60 s at the latest and another follows at once: one silent for longer is gone. */
 const POLLER_SILENCE_MS = 70_000;
 /** A server that has not answered by then is as good as gone; nothing here waits longer, except for a run's end. */
-const REQUEST_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 5_000;
 /** What the Temporal UI shows of the task on one line. */
 const TASK_PREVIEW_CHARACTERS = 200;
 
@@ -111,12 +111,10 @@ export class TemporalRuns implements RunServer {
   }
 
   async cancel(id: string): Promise<void> {
-    try {
-      await this.#ask(() => this.#client.workflow.getHandle(id).cancel());
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-      throw runNotFound(id, error);
-    }
+    // The server takes a request for a closed workflow and drops it (seen with 1.29): nobody would be told.
+    const run = await this.describe(id);
+    if (run?.status !== 'running') throw runNotFound(id);
+    await this.#ask(() => this.#client.workflow.getHandle(id).cancel());
   }
 
   async hasWorker(taskQueue: string): Promise<boolean> {
@@ -153,7 +151,7 @@ function runExists(id: string, cause: unknown): PerdureError {
   });
 }
 
-function runNotFound(id: string, cause: unknown): PerdureError {
+function runNotFound(id: string, cause?: unknown): PerdureError {
   return new PerdureError('run_not_found', `The server knows no open run "${id}".`, {
     next: `perdure show ${id}`,
     cause,
@@ -164,13 +162,14 @@ function runNotFound(id: string, cause: unknown): PerdureError {
 function throwServerProblem(error: unknown, address: string): void {
   const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
   if (!isGrpcServiceError(status)) return;
-  if (status.code === UNAVAILABLE || status.code === DEADLINE_EXCEEDED) {
+  const code: number = status.code;
+  if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED) {
     throw new PerdureError('server_unreachable', `No Temporal server answers at ${address}.`, {
       next: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
       cause: error,
     });
   }
-  if (status.code === PERMISSION_DENIED || status.code === UNAUTHENTICATED) {
+  if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) {
     throw new PerdureError('server_unreachable', `The Temporal server at ${address} refused: ${status.details}.`, {
       next: 'Check TEMPORAL_API_KEY, TEMPORAL_NAMESPACE and the TLS settings.',
       cause: error,
@@ -214,19 +213,25 @@ function serverStatus(name: WorkflowExecutionInfo['status']['name']): ServerStat
 
 function pendingWork(info: temporal.api.workflow.v1.IPendingActivityInfo): PendingWork {
   const scheduledAtMs = timestampMs(info.scheduledTime);
-  const isWaiting = info.state === PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED;
+  const state = pendingState(info.state);
   return {
     activity: info.activityType?.name ?? 'activity',
-    state: pendingState(info.state),
+    state,
     attempt: info.attempt ?? 1,
     ...(info.lastFailure?.message && { lastFailure: info.lastFailure.message }),
-    ...(isWaiting && scheduledAtMs !== undefined && { nextAttemptAtMs: scheduledAtMs }),
+    ...(state === 'scheduled' && scheduledAtMs !== undefined && { nextAttemptAtMs: scheduledAtMs }),
   };
 }
 
 function pendingState(state: temporal.api.enums.v1.PendingActivityState | null | undefined): PendingWork['state'] {
-  if (state === PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED) return 'cancelling';
-  return state === PendingActivityState.PENDING_ACTIVITY_STATE_STARTED ? 'started' : 'scheduled';
+  switch (state) {
+    case PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
+      return 'cancelling';
+    case PendingActivityState.PENDING_ACTIVITY_STATE_STARTED:
+      return 'started';
+    default:
+      return 'scheduled';
+  }
 }
 
 function timestampMs(timestamp: google.protobuf.ITimestamp | null | undefined): number | undefined {

@@ -86,7 +86,7 @@ describe('run, followed on a terminal', () => {
     const { err } = await runScripted(['run', 'x'], script);
     expect(err).toContain('calling');
     // Two live lines (the call under way, the state) are taken back before anything is written in their place.
-    expect(err.match(/\u001b\[2A\r\u001b\[0J/g)).toHaveLength(1);
+    expect(err.split('\u001b[2A\r\u001b[0J')).toHaveLength(2);
     expect(err).toContain('  ✓ c1.1  find_order {"orderId":"1042"}  120 ms\n');
   });
 
@@ -106,7 +106,7 @@ describe('Ctrl-C while following', () => {
     });
     expect(exitCode).toBe(130);
     expect(out).toBe('');
-    expect(err).toMatch(/run-4kx9mz goes on without this terminal\. See it again: perdure show run-4kx9mz\n$/);
+    expect(err).toMatch(/run-4kx9mz goes on without this terminal\.\nSee it again: perdure show run-4kx9mz\n$/);
   });
 
   it('says that a run of the embedded server goes on at the next start', async () => {

@@ -57,6 +57,12 @@ describe('a mistake in the command', () => {
   });
 });
 
+describe('--config', () => {
+  it.each([[['--config', 'a.ts', 'list']], [['list', '--config', 'a.ts']]])('is taken from %j', async (args) => {
+    expect((await runScripted(args, { runs: [] })).asked[0]).toBe('config a.ts');
+  });
+});
+
 describe('an error', () => {
   it('is one sentence and what to type next', async () => {
     const openFails = new PerdureError('no_model', 'No model is set.', {

@@ -114,6 +114,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
   const platform: Platform = {
     out,
     err,
+    useConfig: (file) => asked.push(`config ${file}`),
     nowMs: () => nowMs,
     sleep(ms) {
       nowMs += ms;

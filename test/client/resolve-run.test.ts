@@ -45,7 +45,7 @@ describe('resolveRun', () => {
     const error = refusal('refund-1024');
     expect(error.code).toBe('run_not_found');
     expect(error.message).toBe('There is no run "refund-1024". Did you mean refund-1042?');
-    expect(error.next).toBe('perdure list');
+    expect(error.next).toBe('See which there are: perdure list');
   });
 
   it('proposes nothing where nothing is near', () => {

@@ -83,8 +83,8 @@ async function follow(platform: Platform, engine: Engine, run: RunHandle, json: 
 function detachedWords(engine: Engine, run: RunHandle): string {
   const see = `See it again: perdure show ${run.runId}`;
   return engine.embedded
-    ? `${run.runId} is paused: it goes on when perdure dev or perdure run is started next in this folder. ${see}`
-    : `${run.runId} goes on without this terminal. ${see}`;
+    ? `${run.runId} is paused: it goes on when perdure dev or perdure run is started next in this folder.\n${see}`
+    : `${run.runId} goes on without this terminal.\n${see}`;
 }
 
 function printEnd(platform: Platform, run: RunHandle, result: AgentRunResult): void {

@@ -44,8 +44,9 @@ export function callLine(call: CallDescription, style: Style, indent = ''): stri
 }
 
 /** A failure as the model was told it, without the JSON around. */
-export function failureWords(failure: Failure): string {
-  return [failure.message, failure.suggestedAction].filter((words) => words !== '').join(' ');
+export function failureWords({ message, suggestedAction }: Failure): string {
+  // After a list of violations the advice would read as a part of the last one.
+  return [message, suggestedAction].filter((words) => words !== '').join(message.includes('\n') ? '\n' : ' ');
 }
 
 /** One start of the body on one line, without its details. */
@@ -58,6 +59,6 @@ export function attemptLine(attempt: AttemptRecord): string {
 }
 
 function attemptFailureWords(record: Record<string, Json>): string {
-  const parts = [record['error_type'], record['upstream_status'], record['message']];
+  const parts = [record['error_type'], record['upstream_status'], record['error_message']];
   return oneLine(parts.filter((part) => typeof part === 'string' || typeof part === 'number').join(' '));
 }

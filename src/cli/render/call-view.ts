@@ -92,9 +92,13 @@ function attemptBlock(attempt: AttemptRecord, style: Style): string[] {
   return [painted, ...facts, ...(attempt.failure ? recordLines(attempt.failure, style) : [])];
 }
 
+/** What the head of the view says already. */
+const TOLD_ABOVE = new Set(['at', 'worker', 'tool', 'call_id', 'idempotency_key', 'run_key', 'attempt']);
+
 /** The operator's record, field by field in the order it was written; long and structured values on lines of their own. */
 function recordLines(record: JsonObject, style: Style): string[] {
-  return Object.entries(record).flatMap(([name, value]) => {
+  const fields = Object.entries(record).filter(([name]) => !TOLD_ABOVE.has(name));
+  return fields.flatMap(([name, value]) => {
     const text = asText(value);
     const inline = !text.includes('\n') && text.length <= textColumns(style, LABEL_COLUMNS + 2);
     if (inline) return [fact(`  ${oneLine(name)}`, oneLine(text), style)];

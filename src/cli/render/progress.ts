@@ -59,15 +59,20 @@ export function renderProgress(event: ProgressEvent, style: Style): string[] {
   }
 }
 
+const MAX_LIVE_CALLS = 4;
+
 /** The lines that change while the run goes on: calls under way, then what is waited for. At most `1 + MAX_LIVE_CALLS`. */
 export function renderLive(run: RunDescription, spinner: string, style: Style): string[] {
   const open = run.steps.flatMap((step) => step.calls.filter((call) => !isEnded(call)));
   const calls = open.slice(0, MAX_LIVE_CALLS).map((call) => callLine(call, style, '  '));
   const more = open.length > MAX_LIVE_CALLS ? [style.colours.dim(`  and ${open.length - MAX_LIVE_CALLS} more`)] : [];
-  const doing = open.length > 0 ? 'calling' : run.state === 'waiting' ? 'waiting for a worker' : 'thinking';
-  const took = formatDuration(Math.floor((style.nowMs - run.startedAtMs) / 1000) * 1000);
-  const line = cutToWidth(`${spinner} ${run.id}  ${doing}  ${took}  ${countWords(run)}`, style.columns);
+  const seconds = Math.max(0, Math.floor((style.nowMs - run.startedAtMs) / 1_000));
+  const took = seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1_000);
+  const line = cutToWidth(`${spinner} ${run.id}  ${doingWord(run, open)}  ${took}  ${countWords(run)}`, style.columns);
   return [...calls, ...more, style.colours.dim(line)];
 }
 
-const MAX_LIVE_CALLS = 4;
+function doingWord(run: RunDescription, open: readonly CallDescription[]): string {
+  if (run.state === 'waiting') return 'starting';
+  return open.length > 0 ? 'calling' : 'thinking';
+}

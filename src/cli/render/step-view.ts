@@ -1,4 +1,9 @@
-import type { CallDescription, RunDescription, StepDescription } from '../../client/run-description.js';
+import {
+  type CallDescription,
+  countersOf,
+  type RunDescription,
+  type StepDescription,
+} from '../../client/run-description.js';
 import { attemptLine, callLine, failureWords } from './call-lines.js';
 import { formatDuration } from './duration.js';
 import { paintRunState, runStateWord } from './state-word.js';
@@ -30,16 +35,12 @@ function renderHead(run: RunDescription, style: Style): string {
 
 /** `5 steps, 7 calls, 1 failed, 3,210 tokens, $0.0132`. */
 export function countWords(run: RunDescription): string {
-  const calls = run.steps.flatMap((step) => step.calls);
-  const failed = calls.filter((call) => call.failure).length;
-  const sum = (pick: (step: StepDescription) => number): number => run.steps.reduce((all, step) => all + pick(step), 0);
-  const tokens = sum((step) => step.usage.inputTokens + step.usage.outputTokens);
-  const costUsd = sum((step) => step.usage.costUsd);
+  const { steps, calls, failures, inputTokens, outputTokens, costUsd } = run.result?.counters ?? countersOf(run.steps);
   return [
-    counted(run.steps.length, 'step'),
-    counted(calls.length, 'call'),
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    counted(tokens, 'token'),
+    counted(steps, 'step'),
+    counted(calls, 'call'),
+    ...(failures > 0 ? [`${failures} failed`] : []),
+    counted(inputTokens + outputTokens, 'token'),
     ...(costUsd > 0 ? [`$${costUsd.toFixed(4)}`] : []),
   ].join(', ');
 }
