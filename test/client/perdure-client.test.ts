@@ -108,6 +108,17 @@ describe('start', () => {
     expect((await refusal(client({}).start(' \n'))).message).toBe('The task is empty.');
   });
 
+  it.each([
+    ['gpt-5', 'openai:gpt-5'],
+    [':gpt-5', 'openai:gpt-5'],
+    ['', 'openai:gpt-5'],
+    ['llama3', 'openai:llama3'],
+  ])('refuses the model %j, which names no provider', async (model, example) => {
+    const error = await refusal(client({}).start('a', { model }));
+    expect(error.message).toBe(`The model "${model}" names no provider.`);
+    expect(error.next).toContain(example);
+  });
+
   it('says how to start a server where there is none', async () => {
     const perdure = new Perdure({ store: scriptedStore(), server: undefined });
     const error = await refusal(perdure.start('a'));
@@ -203,7 +214,7 @@ describe('describe', () => {
         retryable: false,
       },
     };
-    failed.result.calls = [{ status: 'answered', callId: 'c1.1', outcome }];
+    failed.result.calls = [{ status: 'answered', callId: 'c1.1', digest: 'd', outcome }];
     const calls = [{ callId: 'c1.1', providerCallId: 'p', tool: 'find', modelName: 'find', rawArguments: '{oops' }];
     const message = { role: 'assistant' as const, text: '', calls, finishReason: 'stop', usage: failed.result.usage };
     const perdure = client({
