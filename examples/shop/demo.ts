@@ -11,6 +11,7 @@ import { momentInWords } from './demo/kills.ts';
 import { seconds } from './demo/run-story.ts';
 import { styleFor, table, wrap } from './demo/text.ts';
 
+const ownTask = 'npm run shop -- run --model provider:model "What did Tom Berger order?"';
 const usage = `usage: npm start -- [--model provider:model | --model scripted] [--keep]
 
   --model  who does the task; default: the provider whose key is set, else a scripted model
@@ -97,8 +98,6 @@ function places({ runId, uiUrl, logPath }: ShopDemoResult, keeps: boolean): stri
     ['your own tools', 'README.md has an example of 20 lines; this one is examples/shop/perdure.config.ts'],
   ];
 }
-
-const ownTask = 'npm run shop -- run --model provider:model "What did Tom Berger order?"';
 
 async function interrupted(): Promise<void> {
   print('Shop, server and worker keep running. Ctrl-C ends them.');
