@@ -1,6 +1,5 @@
 /** docs/failures.md, made from the failure table so that the two cannot disagree. */
 import type { FailureClass, FailureFamily } from '../contract/failure.js';
-import type { ManifestTool } from '../contract/manifest.js';
 import type { Outcome } from '../contract/call.js';
 import { failureClasses, failureClassNames, type FailureClassRow } from './failure-classes.js';
 import { exampleFailure } from './failure-examples.js';
@@ -112,7 +111,7 @@ function seconds(ms: number): string {
 export function exampleMessage(failureClass: FailureClass): string {
   const { failure, tool, attempts: starts, elapsedMs, offeredTools } = exampleFailure(failureClass);
   const described = describeFailure(failure, {
-    tool: tool as ManifestTool | undefined,
+    tool,
     toolName: tool?.name ?? 'refund_paymnt',
     attempts: starts,
     checkTool: 'get_payment',

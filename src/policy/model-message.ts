@@ -1,6 +1,5 @@
 import type { ClassifiedFailure, Failure, FailureClass, Violation } from '../contract/failure.js';
 import type { ManifestTool } from '../contract/manifest.js';
-import type { Suggestion, ToolOptions } from '../tools/tool.js';
 import { cutText, printable } from './cut-text.js';
 import { failureClasses } from './failure-classes.js';
 import { fillTemplate, type TemplateValues } from './fill-template.js';
@@ -25,13 +24,13 @@ export interface MessageContext {
   /** Starts of the body; 0 where it never began. */
   attempts: number;
   /** The tool's own texts by class, filled in like ours. */
-  messages?: ToolOptions<unknown, unknown>['messages'];
+  messages?: Partial<Record<FailureClass, { message?: string; suggestedAction?: string }>> | undefined;
   /** A tool that reads what this one changes. */
   checkTool?: string;
   /** Names of the tools that the run offers, for a name that is not among them. */
   offeredTools?: readonly string[];
   /** What the tool's `suggest` said. */
-  suggestion?: Suggestion | undefined;
+  suggestion?: { alternatives?: string[]; hint?: string } | undefined;
   /** Masks secrets; applied before anything is cut. */
   redact?: (text: string) => string;
   /** For a person who asks; put into the record too. */

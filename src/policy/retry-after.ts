@@ -142,7 +142,8 @@ export function retryAfterFromBody(body: Json | undefined): number | undefined {
   const error = isObject(root['error']) ? root['error'] : root;
   const details = [error['details'], root['details']].flatMap((each) => (Array.isArray(each) ? each : []));
   for (const detail of details) {
-    if (isObject(detail) && String(detail['@type']).endsWith('google.rpc.RetryInfo')) {
+    const type = isObject(detail) ? detail['@type'] : undefined;
+    if (isObject(detail) && typeof type === 'string' && type.endsWith('google.rpc.RetryInfo')) {
       const ms = protobufDurationMs(detail['retryDelay'] ?? detail['retry_delay']);
       if (ms !== undefined) return ms;
     }

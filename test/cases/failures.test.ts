@@ -68,8 +68,8 @@ function thrown(thing: unknown, context: Partial<ThrownContext> = {}): Classifie
 }
 
 /** Builds what a case describes: errors with names, causes and parts. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- from the case file
 function errorOf(shape: any): unknown {
-  // eslint-disable-line @typescript-eslint/no-explicit-any -- from the case file
   const { name, message, cause, errors, ...fields } = shape;
   const inner = cause === undefined ? {} : { cause: errorOf(cause) };
   const error =
