@@ -19,6 +19,7 @@ export interface StartRunResult {
   /** Node of the user's task; `''` for `toolExecutor()`. */
   head: string;
   searchAttributes: boolean;
+  heartbeatTimeoutMs: number;
 }
 
 /** One answered call, as the next model turn receives it: the rendered message is looked up by key. */
@@ -75,6 +76,8 @@ export interface CallToolInput {
   manifestHash: string;
   /** Failures in a row of this tool before this call; told to the model. */
   consecutiveFailures?: number;
+  /** Set where an equal call ran before in this run: its key, and how often. */
+  repeatOf?: { key: string; times: number };
   /** True where the arguments were not validated yet (`toolExecutor()`). */
   validate?: true;
   /** How many bytes of JSON a result may have to be returned inline. Default 4096. */
@@ -102,6 +105,7 @@ export interface RunActivities {
 export interface FinishRunInput {
   runKey: string;
   storeId: string;
-  status: AgentRunResult['status'];
   result: AgentRunResult;
+  /** Outcomes of the last step that no model turn has taken up; those that the workflow refused are stored now. */
+  answered: AnsweredCall[];
 }

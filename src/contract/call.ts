@@ -23,7 +23,9 @@ export interface ToolCall {
 
 /** A call as a model turn hands it to the workflow: to be executed, or already answered (bad arguments, unknown tool). */
 export type PreparedCall =
-  { status: 'ready'; call: ToolCall } | { status: 'answered'; callId: string; outcome: Outcome };
+  | { status: 'ready'; call: ToolCall }
+  /** `digest` is that of the arguments as far as they could be read, so that repeated mistakes are seen. */
+  | { status: 'answered'; callId: string; digest: string; outcome: Outcome };
 
 /** Fields that every outcome has. */
 export interface OutcomeBase {
@@ -35,6 +37,8 @@ export interface OutcomeBase {
   attempts: number;
   /** Time from the first start of the body to the outcome, waits included, in milliseconds. */
   elapsedMs: number;
+  /** Set where the workflow itself refused the call: nothing ran, and it is stored with the next model turn. */
+  refusedByWorkflow?: true;
 }
 
 /** What a call ends with; exactly one per call, recorded before the next model turn. */

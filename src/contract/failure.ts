@@ -96,3 +96,12 @@ export interface Failure {
   /** `compile`, `dependency` or `test`, where the message is the tool's own output (`failureOutput: 'verbatim'`). */
   kind?: string;
 }
+
+/** What a tool's own `suggest` adds to a failure. */
+export interface Suggestion {
+  alternatives?: string[];
+  hint?: string;
+}
+
+/** A tool's own texts for the model, by class; filled in like the table's. */
+export type FailureTexts = Partial<Record<FailureClass, { message?: string; suggestedAction?: string }>>;

@@ -1,3 +1,5 @@
+import type { AnsweredCall } from './activities.js';
+import type { FuseState, LoopState } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
 
 /** Hard caps of a run; `null` is no cap. Every number is finite and 0 or more: 0 means none left. */
@@ -66,14 +68,19 @@ export interface CarriedRun {
   startedAtMs: number;
   /** Node that the conversation has reached. */
   head: string;
+  /** The last step's outcomes, not yet shown to the model. */
+  answered: AnsweredCall[];
   /** Whether the run may write search attributes; decided once, at start. */
   searchAttributes: boolean;
+  heartbeatTimeoutMs: number;
   seenTools: string[];
   seenFailureClasses: string[];
   /** Failures in a row by tool name; absent is 0. */
   consecutiveFailures: Record<string, number>;
   /** Tools whose emphasis the model has been given since their last success. */
   emphasised: string[];
+  loop: LoopState;
+  fuse: FuseState;
 }
 
 /** Result of `agentRun`: it always says why it ended. */

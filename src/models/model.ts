@@ -17,7 +17,7 @@ export interface ModelRequest {
   /** Aborted when the run is cancelled or the turn's deadline passes; the request must then reject. */
   signal: AbortSignal;
   /** Bytes of an attachment. */
-  loadBody(bodyId: string): Promise<Uint8Array | undefined>;
+  loadBody: (bodyId: string) => Promise<Uint8Array | undefined>;
 }
 
 /** A tool call exactly as the provider sent it: nothing repaired, nothing parsed. */

@@ -5,6 +5,7 @@
  */
 import type { Outcome } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
+import { assertNever } from '../contract/json.js';
 
 /**
  * - `started`: claimed (`token`), or its last holder ended or was lost without proving that nothing happened (`token` absent).
@@ -47,7 +48,10 @@ export type LedgerCall = Pick<LedgerRow, 'runKey' | 'callId' | 'tool' | 'digest'
 export type LedgerEvent =
   /** An attempt asks to be the one that may run the body. Reads need none. */
   | { type: 'claim'; call: LedgerCall; token: string; leaseMs: number; graceMs: number }
-  /** Just before the body: re-reads the claim and counts the start. A read begins without a claim. */
+  /**
+   * Just before the body: re-reads the claim and counts the start. A read begins without a claim. Refused where the start
+   * could be a second effect (`startIsSafe`), whatever the caller has concluded.
+   */
   | { type: 'begin'; call: LedgerCall; token: string; leaseMs: number }
   | { type: 'renew'; token: string; leaseMs: number }
   /** The backend was fenced (`reconcile` said so): a start whose answer was lost can no longer have an effect. */
@@ -65,14 +69,20 @@ export type LedgerEvent =
 export type FormerStart = 'never' | 'proved-none' | 'unknown';
 
 export type LedgerVerdict =
-  /** The token holds the row. `lost` is true where the former holder vanished in mid-body (its lease lapsed). */
+  /**
+   * The token holds the row. `lost` is true where the former holder vanished in mid-body (its lease lapsed). With `former`
+   * unknown the caller must ask `startIsSafe`, and where it is not, reconcile or settle as unknown; `begin` is refused.
+   */
   | { type: 'granted'; row: LedgerRow; former: FormerStart; lost: boolean }
   | { type: 'accepted'; row: LedgerRow }
   /** An outcome is stored: return it, run nothing. */
   | { type: 'settled'; row: LedgerRow; outcome: Outcome }
   /** Another holds a live lease; ask again after `retryAfterMs`. */
   | { type: 'busy'; row: LedgerRow; retryAfterMs: number }
-  /** The token is not (or no longer) the holder's, or its lease lapsed before the body began: run nothing, change nothing. */
+  /**
+   * The token is not (or no longer) the holder's, its lease lapsed before the body began, or beginning could have a second
+   * effect: run nothing, change nothing. Where the row has an outcome, that is the call's.
+   */
   | { type: 'superseded'; row?: LedgerRow }
   /** This key was seen with other arguments. */
   | { type: 'mismatch'; row: LedgerRow };
@@ -98,7 +108,7 @@ export function ledgerTransition(
     case 'seal':
       return seal(row ?? emptyRow(key, event.call, nowMs), event, nowMs);
     case 'renew':
-      return asHolder(row, event.token, (held) => ({ ...held, leaseUntilMs: nowMs + event.leaseMs }), nowMs);
+      return asHolder(row, event.token, (held) => renewed(held, event, nowMs), nowMs);
     case 'fenced':
       return asHolder(row, event.token, (held) => ({ ...held, mayHaveHappened: false }), nowMs);
     case 'giveBack':
@@ -109,8 +119,11 @@ export function ledgerTransition(
         row,
         event.token,
         (held) => {
-          const ended = withoutHolder(spend(held, nowMs), event.effect);
-          return { ...ended, spentMs: ended.spentMs + event.waitMs };
+          // A read that another has taken over leaves the row to it; its time was counted at the takeover. And what never
+          // began left nothing behind, whatever its holder says.
+          const ended =
+            held.token === event.token ? withoutHolder(spend(held, nowMs), held.begun ? event.effect : 'none') : held;
+          return { ...ended, spentMs: ended.spentMs + Math.max(0, event.waitMs) };
         },
         nowMs,
       );
@@ -142,12 +155,14 @@ function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: nu
   if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const holderGoneAtMs = row.leaseUntilMs + event.graceMs;
-  if (row.token !== undefined && row.token !== event.token && nowMs < holderGoneAtMs) {
+  // Asking again with the same token is granted again (an answer may have been lost), but not once its body has begun.
+  const isSameClaim = row.token === event.token && !row.begun;
+  if (row.token !== undefined && !isSameClaim && nowMs < holderGoneAtMs) {
     return { verdict: { type: 'busy', row, retryAfterMs: holderGoneAtMs - nowMs } };
   }
   // A lapsed holder that had not begun cannot begin any more (`begin` asks for its token), so it left nothing behind.
   const lost = row.token !== undefined && row.begun;
-  const freed = lost ? withoutHolder(spend(row, Math.min(nowMs, row.leaseUntilMs)), 'unknown') : row;
+  const freed = lost ? withoutHolder(spendWithinLease(row, nowMs), 'unknown') : row;
   const granted: LedgerRow = {
     ...freed,
     state: 'started',
@@ -165,9 +180,9 @@ function begin(row: LedgerRow, event: LedgerEvent & { type: 'begin' }, nowMs: nu
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const isRead = row.effect.kind === 'read';
   const holds = row.token === event.token && nowMs <= row.leaseUntilMs && !row.begun;
-  if (!isRead && !holds) return { verdict: { type: 'superseded', row } };
+  if (!isRead && !(holds && startIsSafe(row, nowMs))) return { verdict: { type: 'superseded', row } };
   const begun: LedgerRow = {
-    ...row,
+    ...spendWithinLease(row, nowMs),
     state: 'started',
     // The newest read takes the row over; two reads side by side harm nobody, and the first outcome is kept.
     token: event.token,
@@ -181,16 +196,37 @@ function begin(row: LedgerRow, event: LedgerEvent & { type: 'begin' }, nowMs: nu
   return { write: begun, verdict: { type: 'accepted', row: begun } };
 }
 
+/**
+ * Whether starting the body now cannot have a second effect: no start may have had its effect, or the tool's effect may be
+ * repeated. A key counts from the first start, because the backend forgets it `keyTtlMs` after it first saw it; from then on
+ * the call is as good as `once`.
+ */
+export function startIsSafe(row: LedgerRow, nowMs: number): boolean {
+  if (!row.mayHaveHappened) return true;
+  const { effect } = row;
+  switch (effect.kind) {
+    case 'read':
+      return true;
+    case 'idempotent':
+      return effect.by === 'nature' || nowMs - (row.firstStartAtMs ?? nowMs) < effect.keyTtlMs;
+    case 'once':
+      return false;
+    default:
+      return assertNever(effect);
+  }
+}
+
 function seal(row: LedgerRow, event: LedgerEvent & { type: 'seal' }, nowMs: number): LedgerTransition {
+  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const running = row.token !== undefined && row.begun;
   const unknown = row.effect.kind !== 'read' && (row.mayHaveHappened || running);
   const outcome = unknown ? event.ifUnknown : event.ifNone;
-  const sealed = { ...settled(row, outcome, 'sealed'), updatedAtMs: nowMs };
+  const sealed = { ...settled(spendWithinLease(row, nowMs), outcome, 'sealed'), updatedAtMs: nowMs };
   return { write: sealed, verdict: { type: 'settled', row: sealed, outcome } };
 }
 
-/** Applies a change that only the holder may make; a read's outcome is taken from any of its starts. */
+/** Applies a change that only the holder may make; of a read, any of its starts may, however many run side by side. */
 function asHolder(
   row: LedgerRow | undefined,
   token: string,
@@ -198,12 +234,19 @@ function asHolder(
   nowMs: number,
 ): LedgerTransition {
   if (!row) return { verdict: { type: 'superseded' } };
-  const anyReader = row.effect.kind === 'read' && row.state === 'started';
+  const anyReader = row.effect.kind === 'read' && row.starts > 0;
   if (row.outcome || (row.token !== token && !anyReader)) return { verdict: { type: 'superseded', row } };
   const changed = change(row);
   if (!changed) return { verdict: { type: 'superseded', row } };
   const write = { ...changed, updatedAtMs: nowMs };
   return { write, verdict: { type: 'accepted', row: write } };
+}
+
+function renewed(held: LedgerRow, event: LedgerEvent & { type: 'renew' }, nowMs: number): LedgerRow | undefined {
+  if (held.token !== event.token) return held;
+  // As for `begin`: a holder that slept past its lease before the body must claim anew.
+  if (!held.begun && nowMs > held.leaseUntilMs) return undefined;
+  return { ...held, leaseUntilMs: nowMs + event.leaseMs };
 }
 
 function withoutHolder(row: LedgerRow, effect: 'none' | 'unknown'): LedgerRow {
@@ -216,6 +259,11 @@ function withoutHolder(row: LedgerRow, effect: 'none' | 'unknown'): LedgerRow {
 function spend(row: LedgerRow, endedAtMs: number): LedgerRow {
   if (row.begunAtMs === undefined) return row;
   return { ...row, spentMs: row.spentMs + Math.max(0, endedAtMs - row.begunAtMs) };
+}
+
+/** For a body that nobody ended: its time counts while its holder was known to live. */
+function spendWithinLease(row: LedgerRow, nowMs: number): LedgerRow {
+  return spend(row, Math.min(nowMs, row.leaseUntilMs));
 }
 
 function settled(row: LedgerRow, outcome: Outcome, state: 'done' | 'failed' | 'sealed'): LedgerRow {

@@ -1,4 +1,11 @@
-import type { ClassifiedFailure, Failure, FailureClass, Violation } from '../contract/failure.js';
+import type {
+  ClassifiedFailure,
+  Failure,
+  FailureClass,
+  FailureTexts,
+  Suggestion,
+  Violation,
+} from '../contract/failure.js';
 import type { ManifestTool } from '../contract/manifest.js';
 import { cutText, printable } from './cut-text.js';
 import { failureClasses } from './failure-classes.js';
@@ -24,13 +31,13 @@ export interface MessageContext {
   /** Starts of the body; 0 where it never began. */
   attempts: number;
   /** The tool's own texts by class, filled in like ours. */
-  messages?: Partial<Record<FailureClass, { message?: string; suggestedAction?: string }>> | undefined;
+  messages?: FailureTexts | undefined;
   /** A tool that reads what this one changes. */
   checkTool?: string;
   /** Names of the tools that the run offers, for a name that is not among them. */
   offeredTools?: readonly string[];
   /** What the tool's `suggest` said. */
-  suggestion?: { alternatives?: string[]; hint?: string } | undefined;
+  suggestion?: Suggestion | undefined;
   /** Masks secrets; applied before anything is cut. */
   redact?: (text: string) => string;
   /** For a person who asks; put into the record too. */

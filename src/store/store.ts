@@ -61,6 +61,12 @@ export interface RenderedMessage {
   attachments?: { bodyId: string; mediaType: string; bytes: number }[];
 }
 
+/**
+ * What the model will see of the outcome that a ledger event may write: one message for `settle`; for `seal` one for each
+ * of its two outcomes.
+ */
+export type LedgerRendering = RenderedMessage | { ifNone: RenderedMessage; ifUnknown: RenderedMessage };
+
 /** One start of a call's body, for the operator. */
 export interface AttemptRecord {
   key: string;
@@ -82,7 +88,7 @@ export interface CallRecord {
 }
 
 /**
- * The durable record of runs: transcript, ledger, turns. One contract test suite (`test/store/contract.ts`) runs
+ * The durable record of runs: transcript, ledger, turns. One contract test suite (`test/store/store-contract.ts`) runs
  * against each implementation.
  *
  * Every method that writes resolves only after the write is durable. Every method rejects with a `StoreError` that names
@@ -107,32 +113,50 @@ export interface Store {
   getRun(runKey: string): Promise<RunRecord | undefined>;
   /** The newest run first. `workflowIdPrefix` narrows. */
   listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
+  /** Writes the run's end. A later end overwrites it: after a workflow reset a run ends again. Rejects with `missing_run`. */
   finishRun(runKey: string, result: AgentRunResult): Promise<void>;
   getManifest(hash: string): Promise<Manifest | undefined>;
 
   // --- transcript ---------------------------------------------------------------------------------------------------
   getNode(id: string): Promise<TranscriptNode | undefined>;
-  /** From the root to `head`. Rejects with a `StoreError` (`missing_node`) that names the node that isn't there. */
+  /** From the root to `head`; `''` has none. Rejects with a `StoreError` (`missing_node`) that names the node that isn't there. */
   getChain(head: string): Promise<TranscriptNode[]>;
 
   // --- model turns --------------------------------------------------------------------------------------------------
   getTurn(turn: TurnKey): Promise<CallModelResult | undefined>;
-  /** Counts a start of the turn and returns the count, this one included. */
+  /**
+   * Counts a start of the turn and returns the count, this one included. Starting a turn also says that the run has gone
+   * this way: the turn started last is the one whose commit moves the run's head. Rejects with `missing_run`.
+   */
   countTurnStart(turn: TurnKey): Promise<number>;
-  /** Commits nodes, answered calls, the turn and the run's new head together. Returns the winner's answer. */
+  /**
+   * Commits nodes, answered calls, the turn and the run's new head together. Returns the winner's answer: a turn that was
+   * answered before stays as it is, and nothing is written.
+   *
+   * The head moves to the new node only where the run has started no other turn since. So after a workflow reset the branch
+   * asked last has the head, and a zombie of the branch left behind keeps its answer and moves nothing. A turn that was
+   * never counted as started counts as started now. Rejects with `missing_run` or `missing_node`.
+   */
   commitTurn(commit: TurnCommit): Promise<CallModelResult>;
   /** All committed turns of a run, oldest first, with the store's time of each. */
   listTurns(runKey: string): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]>;
 
   // --- ledger -------------------------------------------------------------------------------------------------------
-  /** Applies one event to one row by the pure transition in `policy/ledger.ts`, atomically, on the store's clock. */
-  applyLedger(key: string, event: LedgerEvent): Promise<LedgerVerdict>;
-  /** Stores outcomes that no body ran for (refused by the workflow). A key that has an outcome keeps it. */
+  /**
+   * Applies one event to one row by the pure transition in `policy/ledger.ts`, atomically, on the store's clock.
+   * `rendered` is stored with the outcome that a `settle` or `seal` writes, in the same transaction; it is dropped where the
+   * event writes none, so the caller shows the model what `getCall` returns.
+   */
+  applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict>;
+  /**
+   * Stores outcomes that no body ran for (refused by the workflow), as `sealed` rows. A key that has an outcome keeps it; a
+   * key that somebody holds is sealed, so that a late result changes nothing.
+   */
   recordOutcomes(outcomes: RecordedOutcome[]): Promise<void>;
   getCall(key: string): Promise<CallRecord | undefined>;
   /** In the order of the calls. */
   listCalls(runKey: string): Promise<CallRecord[]>;
-  /** Adds or completes the operator's record of one start. */
+  /** Adds the operator's record of one start, or completes it: fields that are there stay, absent ones are filled in. */
   recordAttempt(attempt: AttemptRecord): Promise<void>;
 
   // --- bodies -------------------------------------------------------------------------------------------------------
@@ -141,10 +165,17 @@ export interface Store {
   /** `undefined` where there is none or it was erased. */
   getBody(id: string): Promise<Uint8Array | undefined>;
 
+  /** Waits for what was asked before, then closes. Whatever is asked later rejects with `closed`. */
   close(): Promise<void>;
 }
 
-export type StoreErrorCode = 'unavailable' | 'newer_schema' | 'missing_node' | 'corrupt' | 'closed' | 'not_a_store';
+/**
+ * - `unavailable`: the store cannot be reached, written or locked now; the same request may succeed later.
+ * - `missing_run`, `missing_node`: this store does not have what the request is about; often it is another store.
+ * - `invalid`: the request itself cannot be stored; a programming error.
+ */
+export type StoreErrorCode =
+  'unavailable' | 'newer_schema' | 'missing_run' | 'missing_node' | 'corrupt' | 'closed' | 'not_a_store' | 'invalid';
 
 /** What is wrong with the store, in words for an operator. */
 export class StoreError extends Error {

@@ -1,14 +1,27 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import type { Failure, FailureClass, Violation } from '../contract/failure.js';
+import type { Failure, FailureClass, FailureTexts, Suggestion, Violation } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool, RetryOverride, RetryOwner } from '../contract/manifest.js';
+import type { DegradedResult, EmptyResult, PartialResult } from './results.js';
 
 /** A duration in configuration: milliseconds, or `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'7d'`. */
 export type Duration = number | string;
 
-/** Zod 4, any Standard Schema that also gives a JSON Schema, or a plain JSON Schema object. */
-export type ToolSchema<Output> =
-  (StandardSchemaV1<unknown, Output> & StandardJSONSchemaV1<unknown, Output>) | JsonObject;
+/**
+ * Zod 4, any Standard Schema that also gives a JSON Schema, or a plain JSON Schema object. `Given` is what the schema
+ * takes, `Output` what it makes of it.
+ */
+export type ToolSchema<Output, Given = unknown> =
+  (StandardSchemaV1<Given, Output> & StandardJSONSchemaV1<Given, Output>) | JsonObject;
+
+/** What a body may return: its output, or a value of `degraded()`, `partial()` or `empty()`. */
+export type ToolReturn<Output> = Output | DegradedResult<Output> | PartialResult | EmptyResult;
+
+/** A class's retry override as it is written in configuration. */
+export type RetryOption = Omit<RetryOverride, 'baseDelayMs' | 'maxDelayMs'> & {
+  baseDelayMs?: Duration;
+  maxDelayMs?: Duration;
+};
 
 /** What a tool's body is given besides its arguments. */
 export interface ToolContext {
@@ -56,20 +69,15 @@ export interface DeclaredFailure {
   retryAfterMs?: number;
 }
 
-export interface Suggestion {
-  alternatives?: string[];
-  hint?: string;
-}
-
-/** Everything that a tool may say of itself. */
-export interface ToolOptions<Input, Output> {
+/** Everything that a tool may say of itself. `Given` is the JSON that a model writes, `Input` what the schema makes of it. */
+export interface ToolOptions<Input, Output, Given = Input> {
   name: string;
   description: string;
-  input: ToolSchema<Input>;
+  input: ToolSchema<Input, Given>;
   output?: ToolSchema<Output>;
   /** What running it twice does. Default `once`: never run again after a lost answer. */
   effect?: 'read' | 'once' | { idempotent: 'key'; keyTtlMs?: Duration } | { idempotent: 'nature' };
-  execute(input: Input, ctx: ToolContext): Promise<Output> | Output;
+  execute(input: Input, ctx: ToolContext): Promise<ToolReturn<Output>> | ToolReturn<Output>;
   reconcile?(input: Input, ctx: ToolContext): Promise<Reconciled<Output> | undefined> | Reconciled<Output> | undefined;
   /** Renews credentials after a 401; called at most once a call, and once at a time. */
   refresh?(ctx: ToolContext): Promise<void> | void;
@@ -78,12 +86,12 @@ export interface ToolOptions<Input, Output> {
   /** Deadline over all attempts and waits. Default 2 min, 10 s with `latency: 'interactive'`; never below `timeoutMs`. */
   budgetMs?: Duration;
   latency?: 'interactive' | 'background';
-  retry?: Partial<Record<FailureClass, RetryOwner | RetryOverride>>;
+  retry?: Partial<Record<FailureClass, RetryOwner | RetryOption>>;
   /** Promotes a "success" that is a refusal. Called with every result before anything else looks at it. */
   isFailure?(result: Output): DeclaredFailure | false | undefined;
   suggest?(input: Input, failure: Failure): Suggestion | undefined;
   /** Correct arguments, quoted to the model in validation messages. */
-  examples?: Input[];
+  examples?: NoInfer<Given>[];
   /** For people who maintain the tool; never sent anywhere. */
   notes?: string;
   /** Names of equivalent tools. Offered to the model, never used silently. */
@@ -98,7 +106,7 @@ export interface ToolOptions<Input, Output> {
   failureOutput?: 'summary' | 'verbatim';
   errors?: 'redacted' | 'public';
   /** Texts for the model in the tool's own language, by class. `{reason}`, `{tool}` and `{attempts}` are filled in. */
-  messages?: Partial<Record<FailureClass, { message?: string; suggestedAction?: string }>>;
+  messages?: FailureTexts;
 }
 
 /**
@@ -117,5 +125,5 @@ export interface Tool {
   refresh?(ctx: ToolContext): Promise<void>;
   isFailure?(result: unknown): DeclaredFailure | false | undefined;
   suggest?(value: unknown, failure: Failure): Suggestion | undefined;
-  readonly messages?: ToolOptions<unknown, unknown>['messages'];
+  readonly messages?: FailureTexts;
 }

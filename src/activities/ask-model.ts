@@ -1,0 +1,89 @@
+import { Context } from '@temporalio/activity';
+import type { ClassifiedFailure } from '../contract/failure.js';
+import type { ToolPolicy } from '../contract/manifest.js';
+import type { Model, ModelReply, ModelRequest } from '../models/model.js';
+import { classifyThrown, isControl } from '../policy/classify-thrown.js';
+import { describeFailure } from '../policy/model-message.js';
+import { decideRetry } from '../policy/retry-rule.js';
+import { attemptFailed, cancelled, notReady, turnFailed } from '../temporal/failure-mapper.js';
+import { runBody } from './run-body.js';
+import type { Services } from './services.js';
+
+/**
+ * Asking a model is a read: it changes nothing at the provider, and an answer that was lost is asked for again. Its
+ * budget is longer than a tool's, since a rate limit of a minute is ordinary there and a run without its model is over.
+ */
+const modelPolicy = {
+  effect: { kind: 'read' },
+  timeoutMs: 300_000,
+  budgetMs: 900_000,
+  retry: {},
+  reconciles: false,
+  refreshes: false,
+  eventuallyConsistent: false,
+  polling: false,
+  maxOutputBytes: 16_777_216,
+  failureOutput: 'summary',
+  errors: 'redacted',
+} as const satisfies ToolPolicy;
+
+/**
+ * One request to the model. `starts` counts this one. Throws the mapper's failures: the next attempt's, or the turn's
+ * end where retrying does not cure it.
+ */
+export async function askModel(
+  services: Services,
+  model: Model,
+  question: Omit<ModelRequest, 'signal'>,
+  starts: number,
+): Promise<ModelReply> {
+  const context = Context.current();
+  const heartbeat = setInterval(() => context.heartbeat(), services.heartbeatTimeoutMs / 3);
+  const end = await runBody({
+    body: (signal) => model.complete({ ...question, signal }),
+    deadlineMs: modelPolicy.timeoutMs,
+    superseded: new AbortController().signal,
+    onLate: () =>
+      services.log.warn('a model answered after it was given up; the answer was dropped', { model: model.name }),
+  }).finally(() => clearInterval(heartbeat));
+
+  if (end.kind === 'returned') return end.value as ModelReply;
+  if (end.interruption === 'cancelled') throw cancelled('the run was cancelled while the model was asked');
+  if (end.interruption === 'stopping' || end.interruption === 'superseded') {
+    throw notReady('this worker stopped asking the model; another attempt asks again', 1_000);
+  }
+  const failure = failureOf(end.kind === 'threw' && end.interruption === undefined ? end.thrown : undefined);
+  const decision = decideRetry({
+    failure,
+    policy: modelPolicy,
+    starts,
+    spentMs: Math.max(0, Date.now() - context.info.scheduledTimestampMs),
+    mayHaveHappened: false,
+    nowMs: Date.now(),
+    cancelled: false,
+    random: services.random(),
+  });
+  const described = describeFailure(failure, {
+    toolName: model.name,
+    attempts: starts,
+    redact: (text) => services.redactor.text(text),
+  });
+  services.log.warn('the model did not answer', {
+    model: model.name,
+    error_type: failure.class,
+    upstream_status: failure.upstreamStatus,
+    attempt: starts,
+    retry: decision.retry,
+    reason: services.redactor.text(failure.reason ?? ''),
+  });
+  throw decision.retry ? attemptFailed(described, decision.delayMs) : turnFailed(described);
+}
+
+function failureOf(thrown: unknown): ClassifiedFailure {
+  if (thrown === undefined) {
+    return { class: 'timeout', effectState: 'none', reason: `no answer within ${modelPolicy.timeoutMs / 1000} s` };
+  }
+  const classified = classifyThrown(thrown, { nowMs: Date.now(), source: 'model' });
+  if (!isControl(classified)) return classified;
+  throw thrown instanceof Error ? thrown : new Error('the model threw control flow of another SDK', { cause: thrown });
+}

@@ -1,0 +1,105 @@
+import { Context } from '@temporalio/activity';
+import type { CallToolInput } from '../contract/activities.js';
+import type { Outcome, ToolCall } from '../contract/call.js';
+import type { ClassifiedFailure } from '../contract/failure.js';
+import type { JsonObject } from '../contract/json.js';
+import type { ManifestTool } from '../contract/manifest.js';
+import type { LedgerRow } from '../policy/ledger.js';
+import { notReady } from '../temporal/failure-mapper.js';
+import type { Tool, ToolContext } from '../tools/tool.js';
+import { CallRecorder } from './call-recorder.js';
+import { loadArguments } from './load-arguments.js';
+import type { ManifestCache, Services } from './services.js';
+import { toolContext } from './tool-context.js';
+
+/** One attempt, ready to ask for its claim: the pinned tool, the live body, and arguments that both accept. */
+export interface Attempt {
+  status: 'ready';
+  call: ToolCall;
+  /** As pinned by the run. */
+  tool: ManifestTool;
+  /** As deployed on this worker. */
+  live: Tool;
+  args: JsonObject;
+  /** The arguments as the body takes them. */
+  value: unknown;
+  recorder: CallRecorder;
+  inlineBytes: number | undefined;
+  repeatOf: CallToolInput['repeatOf'];
+  contextFor(row: LedgerRow, signal: AbortSignal, deadlineMs: number): ToolContext;
+}
+
+/** Offers of a call to workers without the tool before it is given up as misconfigured; the others may have it. */
+const offersWithoutTool = 5;
+const withoutToolDelayMs = 2_000;
+
+/** Finds tool and arguments. What the arguments are refused for is recorded before the ledger row is touched. */
+export async function prepareAttempt(
+  services: Services,
+  manifests: ManifestCache,
+  input: CallToolInput,
+): Promise<Attempt | { status: 'refused'; outcome: Outcome }> {
+  const { call } = input;
+  const tool = await manifests.tool(input.manifestHash, call.tool);
+  const live = services.tools.get(call.tool);
+  const recorder = new CallRecorder({ services, input, tool, live });
+  if (!tool) return await refuse(recorder, { class: 'unknown_tool', effectState: 'none' });
+  if (!live) return await withoutTool(recorder, call.tool);
+
+  let args = await loadArguments(services.store, call.arguments);
+  if (input.validate) {
+    const { inputSchema: schema, examples } = tool;
+    const checked = await services.validator.validate({ schema, input: { value: args }, examples });
+    if (!checked.ok) return await refuse(recorder, checked.failure);
+    args = checked.value;
+  }
+  const parsed = await live.parse(args);
+  if (!parsed.ok) {
+    return await refuse(recorder, { class: 'validation_error', effectState: 'none', violations: parsed.violations });
+  }
+  recorder.withArguments(args, parsed.value);
+  const context = Context.current();
+  return {
+    status: 'ready',
+    call,
+    tool,
+    live,
+    args,
+    value: parsed.value,
+    recorder,
+    inlineBytes: input.inlineBytes,
+    repeatOf: input.repeatOf,
+    contextFor: (row, signal, deadlineMs) =>
+      toolContext({
+        call,
+        runId: context.info.workflowExecution?.workflowId ?? call.runKey,
+        attempt: row.starts,
+        signal,
+        deadlineMs,
+        log: services.log,
+        onProgress: (message) => services.log.info(message, { tool: tool.name, call: call.callId }),
+      }),
+  };
+}
+
+async function refuse(
+  recorder: CallRecorder,
+  failure: ClassifiedFailure,
+): Promise<{ status: 'refused'; outcome: Outcome }> {
+  return { status: 'refused', outcome: await recorder.refuse(failure) };
+}
+
+function withoutTool(recorder: CallRecorder, name: string): Promise<{ status: 'refused'; outcome: Outcome }> {
+  if (Context.current().info.attempt <= offersWithoutTool) {
+    throw notReady(
+      `this worker's configuration has no tool "${name}", which the run was started with. Nothing was run. ` +
+        'Deploy the tool again, or let a worker that has it take the call.',
+      withoutToolDelayMs,
+    );
+  }
+  return refuse(recorder, {
+    class: 'misconfigured',
+    effectState: 'none',
+    reason: `the tool "${name}" is not on the workers that were asked`,
+  });
+}

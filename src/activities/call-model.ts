@@ -1,0 +1,210 @@
+import { classifyTurn } from '../arguments/classify-turn.js';
+import { prepareCalls } from '../arguments/prepare-calls.js';
+import { schemaForProvider } from '../arguments/provider-schema.js';
+import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/activities.js';
+import type { PreparedCall } from '../contract/call.js';
+import type { Manifest } from '../contract/manifest.js';
+import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
+import type { Model, ModelReply, ModelRequest } from '../models/model.js';
+import { usageOf } from '../models/usage.js';
+import { cutText } from '../policy/cut-text.js';
+import { digestOf } from '../policy/idempotency-key.js';
+import type { RecordedOutcome, Store, TurnKey } from '../store/store.js';
+import { StoreError } from '../store/store.js';
+import { notReady, turnFailed } from '../temporal/failure-mapper.js';
+import { askModel } from './ask-model.js';
+import { CallRecorder } from './call-recorder.js';
+import type { ConversationCache } from './conversation-cache.js';
+import { refusedOutcomes } from './finish-run.js';
+import type { ManifestCache, Services } from './services.js';
+import { requireStore } from './store-identity.js';
+import { systemPrompt } from './system-prompt.js';
+
+/** The assistant's text as it stands in a run's history; the whole is in the transcript. */
+const textPreviewCharacters = 4_000;
+
+/**
+ * One model turn: the former step's outcomes are appended to the transcript, the model is asked, its calls are read,
+ * validated and given their keys. An answer that was stored is returned again, never paid for twice; the first write
+ * wins. Returns the new head and the calls, constant in size.
+ */
+export async function callModel(
+  services: Services,
+  manifests: ManifestCache,
+  conversations: ConversationCache,
+  input: CallModelInput,
+): Promise<CallModelResult> {
+  const { store } = services;
+  requireStore(store, input.storeId);
+  const turn = turnKey(input);
+  const stored = await store.getTurn(turn);
+  if (stored) return stored;
+
+  const manifest = await manifests.get(input.manifestHash);
+  if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
+  await store.recordOutcomes(refusedOutcomes(input.runKey, input.answered));
+  const conversation = await conversations.upTo(input.head);
+  const results = await toolMessages(store, conversation, input.answered);
+
+  const model = await modelFor(services, input.model);
+  const question = questionOf(services, input, manifest, [...conversation, ...results]);
+  const starts = await store.countTurnStart(turn);
+  const reply = await askModel(services, model, question, starts);
+
+  const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
+  const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
+  const added = [...results, assistantMessage(reply, recorded, usage)];
+  const result = await store.commitTurn({
+    turn,
+    messages: added,
+    result: {
+      calls: prepared,
+      usage,
+      text: cutText(reply.text, textPreviewCharacters),
+      empty:
+        classifyTurn(
+          reply,
+          manifest.tools.map((tool) => tool.modelName),
+        ) === 'empty',
+    },
+    answered,
+  });
+  conversations.extend(input.head, added, result.head);
+  return result;
+}
+
+/** The same question gets the same stored answer: everything that the model's reply may depend on is in here. */
+function turnKey(input: CallModelInput): TurnKey {
+  const { runKey, step, head, take, manifestHash, model, emphasis, finalTurn } = input;
+  const settings = digestOf({
+    manifestHash,
+    model: model ?? null,
+    emphasis: emphasis ?? [],
+    finalTurn: finalTurn ?? null,
+  });
+  return { runKey, step, head, settings, take };
+}
+
+/** The stored renderings of the former step's outcomes: worded when they were recorded, and never again. */
+async function toolMessages(
+  store: Store,
+  conversation: TranscriptMessage[],
+  answered: AnsweredCall[],
+): Promise<TranscriptMessage[]> {
+  const asked = conversation.at(-1);
+  const calls = asked?.role === 'assistant' ? asked.calls : [];
+  return await Promise.all(
+    answered.map(async ({ callId, key }): Promise<TranscriptMessage> => {
+      const call = calls.find((candidate) => candidate.callId === callId);
+      const rendered = (await store.getCall(key))?.rendered;
+      if (!call || !rendered) {
+        throw new StoreError('missing_node', `the store does not hold the outcome of ${callId} (key ${key})`);
+      }
+      return {
+        role: 'tool',
+        callId,
+        providerCallId: call.providerCallId,
+        tool: call.tool,
+        modelName: call.modelName,
+        content: rendered.content,
+        failed: rendered.failed,
+        ...(rendered.attachments ? { attachments: rendered.attachments } : {}),
+      };
+    }),
+  );
+}
+
+async function modelFor(services: Services, choice: string | undefined): Promise<Model> {
+  const model = choice === undefined ? services.model : await services.resolveModel(choice);
+  if (model) return model;
+  throw turnFailed({
+    class: 'misconfigured',
+    code: 'TOOL_INVALID_002',
+    effectState: 'none',
+    message: 'this worker has no model: set `model` in perdure.config.ts, or OPENAI_API_KEY in its environment',
+    suggestedAction: 'configure a model and start the run again',
+    retryable: false,
+  });
+}
+
+function questionOf(
+  services: Services,
+  input: CallModelInput,
+  manifest: Manifest,
+  messages: TranscriptMessage[],
+): Omit<ModelRequest, 'signal'> {
+  const tools = input.finalTurn
+    ? []
+    : manifest.tools.map(({ modelName, description, inputSchema }) => ({
+        modelName,
+        description,
+        inputSchema: schemaForProvider(inputSchema),
+      }));
+  return {
+    system: systemPrompt({
+      instructions: services.instructions,
+      ...(input.emphasis ? { emphasis: input.emphasis } : {}),
+      ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
+    }),
+    messages,
+    tools,
+    loadBody: (bodyId) => services.store.getBody(bodyId),
+  };
+}
+
+/** Reads the calls of a reply: those that can run get their keys, the others their outcomes. */
+async function readCalls(
+  services: Services,
+  input: CallModelInput,
+  manifest: Manifest,
+  conversation: TranscriptMessage[],
+  reply: ModelReply,
+): Promise<{ recorded: RecordedCall[]; prepared: PreparedCall[]; answered: RecordedOutcome[] }> {
+  const calls = await prepareCalls({
+    runKey: input.runKey,
+    step: input.step,
+    reply,
+    manifest,
+    validator: services.validator,
+    parse: async (tool, args) => (await services.tools.get(tool.name)?.parse(args)) ?? { ok: true },
+    usedProviderIds: providerIdsIn(conversation),
+    putBody: (bytes) => services.store.putBody(bytes),
+  });
+  const answered: RecordedOutcome[] = [];
+  const prepared = calls.prepared.map((call): PreparedCall => {
+    if (call.status === 'ready') return call;
+    const recorder = new CallRecorder({
+      services,
+      input: { call: { ...call, runKey: input.runKey } },
+      tool: manifest.tools.find((tool) => tool.name === call.tool),
+      live: services.tools.get(call.tool),
+      offeredTools: manifest.tools.map((tool) => tool.modelName),
+    });
+    const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
+    answered.push(recorded);
+    return { status: 'answered', callId: call.callId, digest: call.digest, outcome: recorded.outcome };
+  });
+  return { recorded: calls.recorded, prepared, answered };
+}
+
+function providerIdsIn(conversation: TranscriptMessage[]): Set<string> {
+  const ids = conversation.flatMap((message) =>
+    message.role === 'assistant' ? message.calls.map((call) => call.providerCallId) : [],
+  );
+  return new Set(ids);
+}
+
+function assistantMessage(
+  reply: ModelReply,
+  calls: RecordedCall[],
+  usage: CallModelResult['usage'],
+): TranscriptMessage {
+  return {
+    role: 'assistant',
+    text: reply.text,
+    calls,
+    finishReason: reply.finishReason,
+    usage,
+    ...(reply.providerData ? { providerData: reply.providerData } : {}),
+  };
+}

@@ -1,0 +1,211 @@
+import { Context } from '@temporalio/activity';
+import type { Outcome, ToolCall } from '../contract/call.js';
+import type { ClassifiedFailure, Failure } from '../contract/failure.js';
+import type { JsonObject } from '../contract/json.js';
+import type { ManifestTool } from '../contract/manifest.js';
+import { failureClasses } from '../policy/failure-classes.js';
+import type { LedgerRow } from '../policy/ledger.js';
+import { describeFailure } from '../policy/model-message.js';
+import { operatorRecord } from '../policy/operator-record.js';
+import { renderOutcome } from '../policy/render-outcome.js';
+import { lostAnswer, maxAttemptsOf } from '../policy/retry-rule.js';
+import { kindOfOutput } from '../results/failure-output.js';
+import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
+import type { Tool } from '../tools/tool.js';
+import type { Services } from './services.js';
+
+export interface RecorderOptions {
+  services: Services;
+  input: { call: Omit<ToolCall, 'arguments'>; consecutiveFailures?: number };
+  tool: ManifestTool | undefined;
+  live: Tool | undefined;
+  /** Names that the model may use, for an unknown tool. */
+  offeredTools?: string[];
+}
+
+export type FailedOutcome = Outcome & { status: 'failed' | 'aborted' };
+
+/**
+ * Words one call's failures for both readers, from one source: the operator's record and the model's message. What is
+ * made here is stored once and never made again, so that a replayed run shows the model the same bytes.
+ */
+export class CallRecorder {
+  readonly #services: Services;
+  readonly #input: RecorderOptions['input'];
+  readonly #tool: ManifestTool | undefined;
+  readonly #live: Tool | undefined;
+  readonly #offeredTools: string[] | undefined;
+  #args: { value: unknown; json: JsonObject } | undefined;
+
+  constructor(options: RecorderOptions) {
+    this.#services = options.services;
+    this.#input = options.input;
+    this.#tool = options.tool;
+    this.#live = options.live;
+    this.#offeredTools = options.offeredTools;
+  }
+
+  /** Once the arguments are known: for the tool's `suggest`, and for the operator. */
+  withArguments(json: JsonObject, value: unknown): void {
+    this.#args = { json, value };
+  }
+
+  /** The failure as the model would read it after `row.starts` starts. */
+  describe(failure: ClassifiedFailure, row: LedgerRow | undefined): Failure {
+    const { call } = this.#input;
+    const known = this.#withKind(failure);
+    const context = {
+      tool: this.#tool,
+      toolName: call.tool,
+      attempts: row?.starts ?? 0,
+      messages: this.#live?.messages,
+      redact: (text: string) => this.#services.redactor.text(text),
+      ...(this.#offeredTools ? { offeredTools: this.#offeredTools } : {}),
+    };
+    const described = describeFailure(known, context);
+    const suggestion = this.#suggestionFor(described);
+    return suggestion ? describeFailure(known, { ...context, suggestion }) : described;
+  }
+
+  /** The outcome of a call that ends with this failure; an answer that was lost for good becomes `outcome_unknown`. */
+  failed(failure: ClassifiedFailure, row: LedgerRow | undefined): FailedOutcome {
+    const { callId, tool, key } = this.#input.call;
+    const nowMs = Date.now();
+    const final = lostAnswer(failure, {
+      effect: this.#tool?.policy.effect ?? { kind: 'once' },
+      mayHaveHappened: row?.mayHaveHappened ?? false,
+      ...(row?.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),
+      nowMs,
+    });
+    return {
+      status: failureClasses[final.class].status,
+      callId,
+      tool,
+      key,
+      attempts: row?.starts ?? 0,
+      elapsedMs: elapsedMs(row, nowMs),
+      failure: this.describe(final, row),
+    };
+  }
+
+  render(outcome: FailedOutcome): RenderedMessage {
+    const tool = this.#tool;
+    const maxAttempts = tool
+      ? maxAttemptsOf({ failure: { class: outcome.failure.class }, policy: tool.policy })
+      : failureClasses[outcome.failure.class].maxAttempts;
+    return {
+      content: renderOutcome(outcome, {
+        ...(typeof maxAttempts === 'number' ? { maxAttempts } : {}),
+        consecutiveFailures: (this.#input.consecutiveFailures ?? 0) + 1,
+      }),
+      failed: true,
+    };
+  }
+
+  /** The outcome as it is stored under the call's key where no claim is held. */
+  recorded(outcome: FailedOutcome): RecordedOutcome {
+    const { key, runKey, callId, tool, digest } = this.#input.call;
+    return { key, runKey, callId, tool, digest, outcome, rendered: this.render(outcome) };
+  }
+
+  /** Stores an outcome where no claim is held (refused before anything ran, or a read), and returns it. */
+  async refuse(failure: ClassifiedFailure, row?: LedgerRow): Promise<Outcome> {
+    const outcome = this.failed(failure, row);
+    await this.#services.store.recordOutcomes([this.recorded(outcome)]);
+    return outcome;
+  }
+
+  /** The operator's record of a start that failed: stored, and logged as one line. */
+  async recordFailed(attempt: {
+    row: LedgerRow;
+    failure: ClassifiedFailure;
+    thrown?: unknown;
+    durationMs: number;
+    decision: string;
+  }): Promise<void> {
+    const { row, failure, durationMs, decision } = attempt;
+    const { call } = this.#input;
+    const { store, redactor, workerIdentity, log } = this.#services;
+    const endedAtMs = Date.now();
+    const record = operatorRecord(
+      {
+        tool: call.tool,
+        callId: call.callId,
+        key: call.key,
+        runKey: call.runKey,
+        params: this.#args?.json ?? {},
+        failure,
+        ...(attempt.thrown === undefined ? {} : { thrown: attempt.thrown }),
+        attempt: row.starts,
+        durationMs,
+        atMs: endedAtMs,
+        worker: workerIdentity,
+        traceId: Context.current().info.workflowExecution?.runId ?? call.runKey,
+        versions: { node: process.version },
+        decision,
+      },
+      redactor,
+    );
+    log.warn('attempt failed', record);
+    await store.recordAttempt({
+      key: call.key,
+      start: row.starts,
+      worker: workerIdentity,
+      startedAtMs: Math.round(endedAtMs - durationMs),
+      endedAtMs,
+      failure: record,
+    });
+  }
+
+  /** A start that ended well. */
+  async recordSucceeded(row: LedgerRow, durationMs: number): Promise<void> {
+    const { store, workerIdentity } = this.#services;
+    const endedAtMs = Date.now();
+    await store.recordAttempt({
+      key: this.#input.call.key,
+      start: row.starts,
+      worker: workerIdentity,
+      startedAtMs: Math.round(endedAtMs - durationMs),
+      endedAtMs,
+    });
+  }
+
+  /** One line for each call's end. */
+  logOutcome(outcome: Outcome): void {
+    const failed = outcome.status === 'failed' || outcome.status === 'aborted';
+    const fields = {
+      tool: outcome.tool,
+      call_id: outcome.callId,
+      idempotency_key: outcome.key,
+      run_key: this.#input.call.runKey,
+      status: outcome.status,
+      attempts: outcome.attempts,
+      duration_ms: outcome.elapsedMs,
+      ...(failed ? { error_type: outcome.failure.class, error_code: outcome.failure.code } : {}),
+    };
+    if (failed) this.#services.log.warn('call ended', fields);
+    else this.#services.log.debug('call ended', fields);
+  }
+
+  #withKind(failure: ClassifiedFailure): ClassifiedFailure {
+    if (this.#tool?.policy.failureOutput !== 'verbatim' || failure.reason === undefined) return failure;
+    const kind = failure.kind ?? kindOfOutput(failure.reason);
+    return kind === undefined ? failure : { ...failure, kind };
+  }
+
+  /** The tool's own `suggest`; one that throws is the tool's trouble, and the failure is told without it. */
+  #suggestionFor(failure: Failure): ReturnType<NonNullable<Tool['suggest']>> {
+    if (!this.#live?.suggest || !this.#args) return undefined;
+    try {
+      return this.#live.suggest(this.#args.value, failure);
+    } catch (error) {
+      this.#services.log.warn('suggest failed', { tool: this.#input.call.tool, error: String(error) });
+      return undefined;
+    }
+  }
+}
+
+/** From the first start to now, waits included. */
+export function elapsedMs(row: LedgerRow | undefined, nowMs: number): number {
+  return row?.firstStartAtMs === undefined ? 0 : Math.max(0, nowMs - row.firstStartAtMs);
+}

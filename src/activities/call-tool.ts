@@ -1,0 +1,270 @@
+import { Context } from '@temporalio/activity';
+import type { CallToolInput } from '../contract/activities.js';
+import type { Outcome } from '../contract/call.js';
+import type { ClassifiedFailure } from '../contract/failure.js';
+import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
+import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
+import type { RetryDecision } from '../policy/retry-rule.js';
+import { normalizeResult } from '../results/normalize-result.js';
+import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/failure-mapper.js';
+import { prepareAttempt } from './attempt.js';
+import type { Attempt } from './attempt.js';
+import { Claim } from './claim.js';
+import { confirmWithServer } from './confirm-attempt.js';
+import { judgeEnd, lostWorker } from './judge-end.js';
+import { reconcile } from './reconcile.js';
+import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
+import { runBody } from './run-body.js';
+import type { BodyEnd } from './run-body.js';
+import type { ManifestCache, Services } from './services.js';
+import { requireStep, requireStore } from './store-identity.js';
+import { successOutcome } from './success-outcome.js';
+import type { SuccessfulEnd } from './success-outcome.js';
+
+/** How soon an attempt that may not run here and now is offered again. */
+const notReadyDelayMs = 1_000;
+
+/**
+ * One attempt of one tool call. Returns the outcome where the call succeeded; throws the mapper's failures where the
+ * attempt or the call failed, and `CancelledFailure` where the run was cancelled. Whatever is thrown, the ledger was
+ * written first: a process that dies after any line finds out what happened.
+ */
+export async function callTool(services: Services, manifests: ManifestCache, input: CallToolInput): Promise<Outcome> {
+  requireStore(services.store, input.storeId);
+  await requireStep(services.store, input.call.runKey, input.stepNode);
+  const attempt = await prepareAttempt(services, manifests, input);
+  if (attempt.status === 'refused') return conclude(attempt.outcome);
+  return conclude(await new CallAttempt(services, attempt).run());
+}
+
+/** A stored outcome as the activity reports it: a failed one fails the activity, so that the Temporal UI shows it. */
+function conclude(outcome: Outcome): Outcome {
+  if (outcome.status === 'failed' || outcome.status === 'aborted') throw callFailed(outcome);
+  return outcome;
+}
+
+/** The phases of an attempt, in the order of the methods. Each returns the call's outcome as soon as there is one. */
+class CallAttempt {
+  readonly #services: Services;
+  readonly #attempt: Attempt;
+  readonly #claim: Claim;
+
+  constructor(services: Services, attempt: Attempt) {
+    this.#services = services;
+    this.#attempt = attempt;
+    this.#claim = new Claim({
+      store: services.store,
+      call: attempt.call,
+      effect: attempt.tool.policy.effect,
+      leaseMs: services.heartbeatTimeoutMs,
+      log: services.log,
+    });
+  }
+
+  async run(): Promise<Outcome> {
+    const isRead = this.#attempt.tool.policy.effect.kind === 'read';
+    const known = isRead ? await this.#formerRead() : await this.#takeClaim();
+    if (known) return known;
+    // A read that runs once too often harms nobody, and asking the server costs a round trip.
+    if (!isRead) await confirmWithServer(this.#claim);
+    const begun = await this.#claim.begin();
+    if (begun.type === 'settled') return begun.outcome;
+    if (begun.type !== 'accepted') throw takenOver();
+    return await this.#execute(begun.row);
+  }
+
+  /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
+  async #formerRead(): Promise<Outcome | undefined> {
+    if (Context.current().info.attempt === 1) return undefined;
+    const { call, tool, recorder } = this.#attempt;
+    const row = (await this.#services.store.getCall(call.key))?.row;
+    if (!row?.begun || row.outcome) return row?.outcome;
+    const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
+    if (again.run) return undefined;
+    return await recorder.refuse(lostWorker(), row);
+  }
+
+  /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */
+  async #takeClaim(): Promise<Outcome | undefined> {
+    const verdict = await this.#claim.take();
+    switch (verdict.type) {
+      case 'granted':
+        return await this.#afterFormerStarts(verdict);
+      case 'settled':
+        return verdict.outcome;
+      case 'busy':
+        throw notReady('an earlier attempt of this call may still be running', verdict.retryAfterMs);
+      case 'mismatch': {
+        // Not recorded under the key: what is stored there belongs to the call that came first.
+        const mismatch: ClassifiedFailure = { class: 'idempotency_mismatch', effectState: 'none' };
+        return this.#attempt.recorder.failed(mismatch, verdict.row);
+      }
+      case 'accepted':
+      case 'superseded':
+        throw takenOver();
+    }
+  }
+
+  /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
+  async #afterFormerStarts({ row, former, lost }: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
+    const { tool, recorder } = this.#attempt;
+    const failure = lostWorker();
+    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: 'worker_lost' });
+    const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
+    if (again.run) return undefined;
+    if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
+    return await this.#settleFailed(failure, row);
+  }
+
+  async #execute(row: LedgerRow): Promise<Outcome> {
+    const { tool, live, value, call } = this.#attempt;
+    const deadlineMs = Math.max(1, Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs));
+    const startedAt = performance.now();
+    this.#claim.renew();
+    try {
+      const end = await runBody({
+        body: (signal) => live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs)),
+        deadlineMs,
+        superseded: this.#claim.superseded,
+        onLate: (late) =>
+          this.#services.log.warn('a tool ended after it was given up; nothing was changed', {
+            tool: tool.name,
+            key: call.key,
+            start: row.starts,
+            ended: late.kind,
+          }),
+      });
+      return await this.#conclude(row, end, performance.now() - startedAt);
+    } finally {
+      this.#claim.stopRenewing();
+    }
+  }
+
+  async #conclude(row: LedgerRow, end: BodyEnd, durationMs: number): Promise<Outcome> {
+    const { store } = this.#services;
+    const judged = await judgeEnd(this.#services, this.#attempt, end);
+    if (judged.kind === 'succeeded') {
+      const success = await successOutcome(store, this.#attempt, judged.result, row);
+      const [outcome] = await Promise.all([
+        this.#settle(success),
+        this.#attempt.recorder.recordSucceeded(row, durationMs),
+      ]);
+      return outcome;
+    }
+    if (end.interruption === 'superseded') {
+      // The claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      throw takenOver();
+    }
+    const spent: LedgerRow = { ...row, spentMs: row.spentMs + Math.round(durationMs) };
+    const { decision, failure } = await this.#decide(judged.failure, spent);
+    await this.#attempt.recorder.recordFailed({
+      row,
+      failure: judged.failure,
+      ...(judged.thrown === undefined ? {} : { thrown: judged.thrown }),
+      durationMs,
+      decision: decision.retry ? `retry in ${Math.round(decision.delayMs)} ms` : decision.because,
+    });
+    return await this.#afterFailure(failure, decision, spent);
+  }
+
+  /** Another start, or the call's end. A refused sign-in is renewed first, at most once a call. */
+  async #decide(
+    failure: ClassifiedFailure,
+    row: LedgerRow,
+  ): Promise<{ failure: ClassifiedFailure; decision: RetryDecision }> {
+    const refreshed = failure.class === 'auth_failed' && (await hasRefreshed(this.#services, this.#attempt));
+    const decision = this.#decideRetry(failure, row, refreshed);
+    if (!decision.retry || !decision.refresh) return { failure, decision };
+    const refresh = await refreshCredentials(this.#services, this.#attempt, row);
+    if (refresh.kind === 'renewed') return { failure, decision };
+    // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
+    const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;
+    return { failure: met, decision: this.#decideRetry(met, row, true) };
+  }
+
+  async #afterFailure(failure: ClassifiedFailure, decision: RetryDecision, row: LedgerRow): Promise<Outcome> {
+    const { recorder, tool } = this.#attempt;
+    if (decision.retry) {
+      const proved = tool.policy.effect.kind === 'read' || failure.effectState === 'none';
+      await this.#claim.end(proved ? 'none' : 'unknown', decision.delayMs);
+      throw attemptFailed(recorder.describe(failure, row), decision.delayMs);
+    }
+    if (failure.class === 'cancelled') {
+      await this.#settleFailed(failure, row);
+      throw cancelled('the run was cancelled');
+    }
+    const final = lostAnswer(failure, { ...row, effect: tool.policy.effect, nowMs: Date.now() });
+    if (final.class !== 'outcome_unknown') return await this.#settleFailed(failure, row);
+    const settled = await this.#settleUnknown(failure, row);
+    if (settled) return settled;
+    await this.#claim.end('none', 0);
+    throw attemptFailed(recorder.describe(failure, row), notReadyDelayMs);
+  }
+
+  /**
+   * Ends a call whose answer was lost and which may not simply be repeated: the tool's `reconcile` is asked first.
+   * `undefined` where the backend was fenced and the body may run after all.
+   */
+  async #settleUnknown(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome | undefined> {
+    const { store } = this.#services;
+    const { tool, live } = this.#attempt;
+    const found = await reconcile(this.#services, this.#attempt, row);
+    if (found.kind === 'done') {
+      const result = await normalizeResult(found.result, {
+        maxBytes: tool.policy.maxOutputBytes,
+        source: live.source,
+      });
+      return await this.#settle(await successOutcome(store, this.#attempt, result, row));
+    }
+    if (found.kind === 'unknown') {
+      return await this.#settleFailed(failure, { ...row, mayHaveHappened: true });
+    }
+    await this.#claim.fenced();
+    const fenced: ClassifiedFailure = { ...failure, effectState: 'none' };
+    const fencedRow = { ...row, mayHaveHappened: false };
+    if (this.#decideRetry(fenced, fencedRow, false).retry) return undefined;
+    return await this.#settleFailed(fenced, fencedRow);
+  }
+
+  #decideRetry(failure: ClassifiedFailure, row: LedgerRow, refreshed: boolean): RetryDecision {
+    return decideRetry({
+      failure,
+      policy: this.#attempt.tool.policy,
+      starts: row.starts,
+      spentMs: row.spentMs,
+      mayHaveHappened: row.mayHaveHappened,
+      ...(row.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),
+      nowMs: Date.now(),
+      cancelled: failure.class === 'cancelled',
+      random: this.#services.random(),
+      refreshed,
+    });
+  }
+
+  async #settleFailed(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome> {
+    const { recorder } = this.#attempt;
+    const outcome = recorder.failed(failure, row);
+    return await this.#settle({ outcome, rendered: recorder.render(outcome) });
+  }
+
+  async #settle(end: SuccessfulEnd): Promise<Outcome> {
+    const { call, tool, recorder } = this.#attempt;
+    const settled = await this.#claim.settle(end.outcome, end.rendered);
+    if (!settled.late) {
+      recorder.logOutcome(settled.outcome);
+      return settled.outcome;
+    }
+    this.#services.log.warn('a late result was not recorded: the call had been settled or taken over', {
+      tool: tool.name,
+      key: call.key,
+      late: end.outcome.status,
+      recorded: settled.stored?.status,
+    });
+    if (settled.stored) return settled.stored;
+    throw takenOver();
+  }
+}
+
+function takenOver(): Error {
+  return notReady('another attempt has taken this call over', notReadyDelayMs);
+}

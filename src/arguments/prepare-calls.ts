@@ -1,0 +1,197 @@
+import type { CallArguments, ToolCall } from '../contract/call.js';
+import type { ClassifiedFailure, Violation } from '../contract/failure.js';
+import type { JsonObject } from '../contract/json.js';
+import type { Manifest, ManifestTool } from '../contract/manifest.js';
+import type { RecordedCall } from '../contract/transcript.js';
+import type { ModelReply, RawToolCall } from '../models/model.js';
+import { digestOf, idempotencyKey } from '../policy/idempotency-key.js';
+import { nearestNames } from '../tools/tool-names.js';
+import { providerCallIds } from './provider-call-ids.js';
+import type { Validator } from './validator.js';
+
+/** Arguments of at most this many bytes of JSON stay readable in a history (design: small values stay inline). */
+export const INLINE_ARGUMENT_BYTES = 4096;
+/** Default of `maxInputBytes`: half of what one Temporal payload may have (2 MiB). */
+export const DEFAULT_MAX_INPUT_BYTES = 1024 * 1024;
+
+const PREVIEW_CHARACTERS = 300;
+/** Tools named to a model that asked for one that isn't there. */
+const MAX_LISTED_TOOLS = 30;
+
+export interface PrepareCallsInput {
+  runKey: string;
+  step: number;
+  reply: Pick<ModelReply, 'calls' | 'finishReason'>;
+  manifest: Manifest;
+  validator: Validator;
+  /** Stores the bytes of arguments that are too large to be inline, and returns their id. */
+  putBody: (bytes: Uint8Array) => Promise<string>;
+  /** The tool's own check beyond its schema (refinements of a zod schema). */
+  parse?: (tool: ManifestTool, args: JsonObject) => Promise<{ ok: true } | { ok: false; violations: Violation[] }>;
+  limits?: { maxInputBytes?: number };
+  /** Provider ids that earlier turns of the conversation used. Read, never changed. */
+  usedProviderIds: ReadonlySet<string>;
+}
+
+/** A call ready for execution, or one that is refused before anything ran; the caller words the refusal. */
+export type PreparedOrRefused =
+  | { status: 'ready'; call: ToolCall }
+  | { status: 'refused'; callId: string; tool: string; key: string; digest: string; failure: ClassifiedFailure };
+
+export interface PreparedCalls {
+  /** As the transcript keeps them, in the model's order. */
+  recorded: RecordedCall[];
+  /** One for each call, in the same order. */
+  prepared: PreparedOrRefused[];
+}
+
+/**
+ * Turns a model's tool calls into calls of ours: an id for each, its tool found by exact name, its arguments read,
+ * repaired where that loses nothing, and checked. Rejects only where `putBody` does; a bad call is a value.
+ */
+export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCalls> {
+  const { runKey, step, reply } = input;
+  const providerIds = providerCallIds(reply.calls, { runKey, step, used: input.usedProviderIds });
+  const tools = new Map(input.manifest.tools.map((tool) => [tool.modelName, tool]));
+  const each = await Promise.all(
+    reply.calls.map((raw, index) =>
+      prepareCall({ raw, callId: `c${step}.${index}`, providerCallId: providerIds[index] as string, tools, input }),
+    ),
+  );
+  return { recorded: each.map(({ recorded }) => recorded), prepared: each.map(({ prepared }) => prepared) };
+}
+
+interface OneCall {
+  raw: RawToolCall;
+  callId: string;
+  providerCallId: string;
+  tools: ReadonlyMap<string, ManifestTool>;
+  input: PrepareCallsInput;
+}
+
+async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prepared: PreparedOrRefused }> {
+  const { raw, callId, providerCallId, tools } = one;
+  const tool = tools.get(raw.modelName);
+  const recorded: RecordedCall = {
+    callId,
+    providerCallId,
+    tool: tool?.name ?? raw.modelName,
+    modelName: raw.modelName,
+    rawArguments: raw.rawArguments,
+  };
+  if (!tool) return { recorded, prepared: refused(one, recorded.tool, unknownTool(raw.modelName, tools)) };
+  const checked = await checkArguments(one, tool);
+  if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };
+  const digest = digestOf(checked.value);
+  const call: ToolCall = {
+    runKey: one.input.runKey,
+    callId,
+    tool: tool.name,
+    key: keyOf(one, tool.name, digest),
+    digest,
+    arguments: await storeArguments(checked.value, one.input.putBody),
+  };
+  const { repairs } = checked;
+  return {
+    recorded: repairs.length === 0 ? recorded : { ...recorded, repairs },
+    prepared: { status: 'ready', call },
+  };
+}
+
+type CheckedArguments =
+  { ok: true; value: JsonObject; repairs: string[] } | { ok: false; failure: ClassifiedFailure; value?: JsonObject };
+
+async function checkArguments({ raw, input }: OneCall, tool: ManifestTool): Promise<CheckedArguments> {
+  const bytes = Buffer.byteLength(raw.rawArguments);
+  const limit = input.limits?.maxInputBytes ?? DEFAULT_MAX_INPUT_BYTES;
+  if (bytes > limit) return { ok: false, failure: tooLarge(bytes, limit) };
+  const { inputSchema: schema, examples } = tool;
+  const { rawArguments } = raw;
+  const result = await input.validator.validate({
+    schema,
+    input: { raw: rawArguments, finishReason: input.reply.finishReason },
+    examples,
+  });
+  if (!result.ok || !input.parse) return result;
+  const parsed = await parseSafely(input.parse, tool, result.value);
+  if ('failure' in parsed) return { ok: false, failure: parsed.failure, value: result.value };
+  return parsed.ok ? result : { ok: false, failure: ownRuleFailure(parsed.violations), value: result.value };
+}
+
+/** A tool's own check must not throw; where it does, the tool is broken and nothing has run. */
+async function parseSafely(
+  parse: NonNullable<PrepareCallsInput['parse']>,
+  tool: ManifestTool,
+  args: JsonObject,
+): Promise<Awaited<ReturnType<typeof parse>> | { failure: ClassifiedFailure }> {
+  try {
+    return await parse(tool, args);
+  } catch (error) {
+    return {
+      failure: {
+        class: 'tool_bug',
+        effectState: 'none',
+        reason: `The check of the arguments failed: ${String(error)}`,
+      },
+    };
+  }
+}
+
+/** Keeps small arguments inline and stores large ones; a preview stands in the history for them. */
+export async function storeArguments(
+  args: JsonObject,
+  putBody: (bytes: Uint8Array) => Promise<string>,
+): Promise<CallArguments> {
+  const text = JSON.stringify(args);
+  const bytes = Buffer.from(text);
+  if (bytes.byteLength <= INLINE_ARGUMENT_BYTES) return { inline: args };
+  return { bodyId: await putBody(bytes), preview: `${text.slice(0, PREVIEW_CHARACTERS).toWellFormed()}…` };
+}
+
+function refused(one: OneCall, tool: string, failure: ClassifiedFailure, value?: JsonObject): PreparedOrRefused {
+  // Arguments that could not be read are known by their text: the same bad call is then seen to be the same.
+  const digest = digestOf(value ?? one.raw.rawArguments.toWellFormed());
+  return { status: 'refused', callId: one.callId, tool, key: keyOf(one, tool, digest), digest, failure };
+}
+
+function keyOf(one: OneCall, tool: string, digest: string): string {
+  return idempotencyKey({ runKey: one.input.runKey, callId: one.callId, tool: tool.toWellFormed(), digest });
+}
+
+/** The failure for a name that no tool has. Names are those that the model was shown. */
+export function unknownTool(name: string, tools: ReadonlyMap<string, unknown>): ClassifiedFailure {
+  const names = [...tools.keys()];
+  const near = nearestNames(name, names);
+  const listed = names.slice(0, MAX_LISTED_TOOLS).join(', ');
+  const more = names.length > MAX_LISTED_TOOLS ? ` and ${names.length - MAX_LISTED_TOOLS} more` : '';
+  const shown = JSON.stringify(name.length <= 80 ? name : `${name.slice(0, 77).toWellFormed()}…`);
+  const nearest = near.length === 0 ? '' : ` The nearest names are ${near.join(', ')}.`;
+  return {
+    class: 'unknown_tool',
+    effectState: 'none',
+    reason: `There is no tool named ${shown}, so nothing was executed.${nearest}`,
+    public: true,
+    hint: names.length === 0 ? 'There are no tools in this run.' : `These are the tools: ${listed}${more}.`,
+    ...(near.length === 0 ? {} : { alternatives: near }),
+  };
+}
+
+function tooLarge(bytes: number, limit: number): ClassifiedFailure {
+  return {
+    class: 'input_too_large',
+    effectState: 'none',
+    reason: `The arguments have ${bytes} bytes, and at most ${limit} are accepted; nothing was executed.`,
+    public: true,
+    hint: 'Send less: split the work into several calls, or pass a reference (a path, a URL, an identifier) instead of the content.',
+  };
+}
+
+function ownRuleFailure(violations: Violation[]): ClassifiedFailure {
+  return {
+    class: 'validation_error',
+    code: 'PARAM_INVALID_001',
+    effectState: 'none',
+    public: true,
+    violations,
+  };
+}

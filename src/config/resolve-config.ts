@@ -1,0 +1,225 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { RunLimits } from '../contract/run.js';
+import type { Model } from '../models/model.js';
+import { resolveModel } from '../models/resolve-model.js';
+import { refuseDuplicateNames } from '../tools/manifest.js';
+import { readArtifactName } from '../tools/read-artifact.js';
+import type { Tool } from '../tools/tool.js';
+import {
+  at,
+  checkInteger,
+  checkNumber,
+  checkObject,
+  checkText,
+  checkTexts,
+  refuseUnknownKeys,
+  shown,
+} from './check-options.js';
+import { ConfigError } from './config-error.js';
+import type { PerdureConfig, ResolvedConfig } from './config.js';
+import { parseDuration } from './duration.js';
+
+/**
+ * What holds where the configuration says nothing. 25 steps end a run that goes in circles before it costs much;
+ * `heartbeatTimeoutMs` is what a lost worker costs before its calls go on elsewhere.
+ */
+export const configDefaults = {
+  instructions: '',
+  limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
+  storePath: '.perdure/store.db',
+  heartbeatTimeoutMs: 10_000,
+  maxConcurrentCalls: 50,
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'storePath'> & {
+  heartbeatTimeoutMs: number;
+  maxConcurrentCalls: number;
+};
+
+const configKeys = [
+  'model',
+  'tools',
+  'instructions',
+  'limits',
+  'prices',
+  'store',
+  'worker',
+  'secrets',
+  'secretEnv',
+  'workflows',
+] as const satisfies (keyof PerdureConfig)[];
+
+/** A shorter secret would mask ordinary text wherever it stands. */
+const shortestSecret = 4;
+
+/**
+ * Checks a configuration and resolves every default; relative paths start at `rootDir`. Rejects with `ConfigError` that
+ * holds path and value of the first mistake.
+ */
+export async function resolveConfig(
+  config: unknown,
+  { rootDir, env }: { rootDir: string; env: Readonly<Record<string, string | undefined>> },
+): Promise<ResolvedConfig> {
+  const given = checkObject('', config);
+  refuseUnknownKeys('', given, configKeys);
+  const limits = resolveLimits('limits', given['limits']);
+  const prices = resolvePrices(given['prices']);
+  const tools = checkTools(given['tools']);
+  const store = resolveStore(given['store']);
+  const worker = resolveWorker(given['worker']);
+  const secrets = resolveSecrets(given, env);
+  const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
+  const instructions = resolveInstructions(given['instructions']);
+  const choice = given['model'] as PerdureConfig['model'];
+  const model = withPrices(await resolveModel(choice, { rootDir, env, prices }), prices);
+  if (model && limits.costUsd !== null && !model.prices) {
+    throw new ConfigError(
+      'limits.costUsd',
+      `the prices of ${model.name} are not known; add prices: { inputPerMillion: …, outputPerMillion: … } in US dollars`,
+    );
+  }
+  return {
+    rootDir,
+    model,
+    tools,
+    instructions,
+    limits,
+    storePath: resolve(rootDir, store),
+    ...worker,
+    secrets,
+    workflowsPath,
+  };
+}
+
+/**
+ * Checks limits and fills in the defaults. 0 means none left and `null` no cap; anything that is no finite number of 0 or
+ * more is refused, because a limit that cannot be read must not become none.
+ */
+export function resolveLimits(path: string, limits: unknown): RunLimits {
+  const given = limits === undefined ? {} : checkObject(path, limits);
+  refuseUnknownKeys(path, given, Object.keys(configDefaults.limits));
+  const limit = (key: keyof RunLimits, check: (path: string, value: unknown) => number): number | null => {
+    const value = given[key];
+    if (value === undefined) return configDefaults.limits[key];
+    if (value === null) return null;
+    if (value === Infinity) throw new ConfigError(at(path, key), 'expected a number, got Infinity; null is no limit');
+    return check(at(path, key), value);
+  };
+  const count = (where: string, value: unknown) => checkInteger(where, value, 0);
+  return {
+    steps: limit('steps', count),
+    calls: limit('calls', count),
+    tokens: limit('tokens', count),
+    costUsd: limit('costUsd', (where, value) => checkNumber(where, value, 0)),
+    wallTimeMs: limit('wallTimeMs', (where, value) =>
+      parseDuration(where, value, { minMs: 0, maxMs: Number.MAX_SAFE_INTEGER }),
+    ),
+    failures: limit('failures', count),
+  };
+}
+
+function resolvePrices(prices: unknown): Model['prices'] {
+  if (prices === undefined) return undefined;
+  const given = checkObject('prices', prices);
+  refuseUnknownKeys('prices', given, ['inputPerMillion', 'outputPerMillion']);
+  return {
+    inputPerMillion: checkNumber('prices.inputPerMillion', given['inputPerMillion'], 0),
+    outputPerMillion: checkNumber('prices.outputPerMillion', given['outputPerMillion'], 0),
+  };
+}
+
+function withPrices(model: Model | undefined, prices: Model['prices']): Model | undefined {
+  if (!model || model.prices || !prices) return model;
+  return {
+    name: model.name,
+    takesImages: model.takesImages,
+    prices,
+    complete: (request) => model.complete(request),
+  };
+}
+
+function checkTools(tools: unknown): Tool[] {
+  if (!Array.isArray(tools)) throw new ConfigError('tools', `expected a list of tools, got ${shown(tools)}`);
+  const checked = tools.map((tool, index) => checkTool(at('tools', index), tool));
+  const builtIn = checked.findIndex((tool) => tool.source !== 'builtin' && tool.definition.name === readArtifactName);
+  if (builtIn >= 0) {
+    throw new ConfigError(at('tools', builtIn), `the name '${readArtifactName}' is taken by a built-in tool`);
+  }
+  refuseDuplicateNames(checked);
+  return checked;
+}
+
+/** A tool of `defineTool` and the other sources, or one written by hand. */
+function checkTool(path: string, tool: unknown): Tool {
+  const given = checkObject(path, tool);
+  if (given['definition'] === undefined && given['name'] !== undefined) {
+    const maker = 'url' in given ? 'httpTool' : 'defineTool';
+    throw new ConfigError(path, `expected a tool, got the options of one; wrap them: ${maker}({ … })`);
+  }
+  const definition = checkObject(at(path, 'definition'), given['definition']);
+  checkText(at(path, 'definition.name'), definition['name']);
+  checkObject(at(path, 'definition.inputSchema'), definition['inputSchema']);
+  checkObject(at(path, 'definition.policy'), definition['policy']);
+  for (const method of ['parse', 'execute']) {
+    if (typeof given[method] !== 'function') {
+      throw new ConfigError(at(path, method), `expected a function, got ${shown(given[method])}`);
+    }
+  }
+  return tool as Tool;
+}
+
+function resolveInstructions(instructions: unknown): string {
+  if (instructions === undefined) return configDefaults.instructions;
+  if (typeof instructions === 'string') return instructions;
+  throw new ConfigError('instructions', `expected text, got ${shown(instructions)}`);
+}
+
+function resolveStore(store: unknown): string {
+  if (store === undefined) return configDefaults.storePath;
+  const given = checkObject('store', store);
+  refuseUnknownKeys('store', given, ['path']);
+  return given['path'] === undefined ? configDefaults.storePath : checkText('store.path', given['path']);
+}
+
+function resolveWorker(worker: unknown): Pick<ResolvedConfig, 'heartbeatTimeoutMs' | 'maxConcurrentCalls'> {
+  const given = worker === undefined ? {} : checkObject('worker', worker);
+  refuseUnknownKeys('worker', given, ['heartbeatTimeoutMs', 'maxConcurrentCalls']);
+  const { heartbeatTimeoutMs, maxConcurrentCalls } = given;
+  return {
+    heartbeatTimeoutMs: parseDuration(
+      'worker.heartbeatTimeoutMs',
+      heartbeatTimeoutMs ?? configDefaults.heartbeatTimeoutMs,
+    ),
+    maxConcurrentCalls: checkInteger(
+      'worker.maxConcurrentCalls',
+      maxConcurrentCalls ?? configDefaults.maxConcurrentCalls,
+      1,
+    ),
+  };
+}
+
+function resolveSecrets(
+  given: Record<string, unknown>,
+  env: Readonly<Record<string, string | undefined>>,
+): ResolvedConfig['secrets'] {
+  const { secrets = [], secretEnv = [] } = given;
+  if (!Array.isArray(secrets)) throw new ConfigError('secrets', `expected a list of texts, got ${shown(secrets)}`);
+  // A secret is never quoted, not even in the message about it.
+  secrets.forEach((secret: unknown, index) => {
+    if (typeof secret === 'string' && secret.length >= shortestSecret) return;
+    const problem = typeof secret === 'string' ? 'a shorter text' : `a value of type ${typeof secret}`;
+    throw new ConfigError(
+      at('secrets', index),
+      `expected text of ${String(shortestSecret)} characters or more, got ${problem}; is an environment variable missing?`,
+    );
+  });
+  // A variable that is not set on this machine has no value to hide.
+  const fromEnv = checkTexts('secretEnv', secretEnv).map((name) => env[name] ?? '');
+  return [...new Set([...(secrets as string[]), ...fromEnv.filter((value) => value.length >= shortestSecret)])];
+}
+
+function resolveWorkflows(workflows: unknown, rootDir: string): string | undefined {
+  if (workflows === undefined) return undefined;
+  const path = resolve(rootDir, checkText('workflows', workflows));
+  if (!existsSync(path)) throw new ConfigError('workflows', `there is no file ${path}`);
+  return path;
+}

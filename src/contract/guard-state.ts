@@ -1,0 +1,28 @@
+/** State of a run's guards: JSON of bounded size, carried over continue-as-new. The reducers are in `src/policy`. */
+
+/** A call as loop defence remembers it. */
+export interface SeenCall {
+  digest: string;
+  tool: string;
+  /** Equal results in a row. */
+  times: number;
+  result: string;
+  /** Effects of other tools at the time of the last run. */
+  othersEffects: number;
+  refusals: number;
+  /** Idempotency key of the first call of the row, whose result is quoted. */
+  key: string;
+}
+
+export interface LoopState {
+  /** The call seen last is last. */
+  seen: SeenCall[];
+  /** The newest calls with their results, oldest first. */
+  tail: { digest: string; result: string }[];
+  effects: number;
+  effectsByTool: Record<string, number>;
+  refusals: number;
+}
+
+/** By tool: failures in a row, and when the last one was (epoch milliseconds, workflow time). */
+export type FuseState = Record<string, { failures: number; lastAtMs: number }>;

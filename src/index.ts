@@ -1,0 +1,46 @@
+/** What people write configurations and tools with, and start runs with. Workers and workflows have their own entries. */
+export { Perdure, type ConnectOptions, type StartOptions } from './client/perdure-client.js';
+export { PerdureError, type PerdureErrorCode } from './client/perdure-error.js';
+export type {
+  CallDescription,
+  CallState,
+  RunDescription,
+  RunState,
+  RunSummary,
+  StepDescription,
+} from './client/run-description.js';
+export type { RunHandle } from './client/run-handle.js';
+export type { ListOptions } from './client/run-reader.js';
+export { ConfigError } from './config/config-error.js';
+export type { AiSdkModel, ModelChoice, PerdureConfig, ResolvedConfig } from './config/config.js';
+export { defineConfig } from './config/define-config.js';
+export { loadConfig } from './config/load-config.js';
+export type { Effect, EffectState } from './contract/effect.js';
+export type { Failure, FailureClass, FailureFamily, FailureTexts, Suggestion, Violation } from './contract/failure.js';
+export type { Json, JsonObject } from './contract/json.js';
+export type { AgentRunResult, RunCounters, RunLimits, TerminationReason } from './contract/run.js';
+export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from './models/model.js';
+export { defineTool } from './tools/define-tool.js';
+export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';
+export { httpTool, type HttpMethod, type HttpQuery, type HttpToolOptions } from './tools/http-tool.js';
+export {
+  degraded,
+  empty,
+  partial,
+  type DegradedResult,
+  type EmptyResult,
+  type PartialResult,
+} from './tools/results.js';
+export { ToolError, type ToolErrorOptions } from './tools/tool-error.js';
+export type {
+  DeclaredFailure,
+  Duration,
+  Reconciled,
+  RetryOption,
+  Tool,
+  ToolContext,
+  ToolLog,
+  ToolOptions,
+  ToolReturn,
+  ToolSchema,
+} from './tools/tool.js';

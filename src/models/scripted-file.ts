@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { basename, extname, resolve } from 'node:path';
+import { createJiti } from 'jiti';
+import { ConfigError } from '../config/config-error.js';
+import type { Model } from './model.js';
+import { isRecord } from './provider-error.js';
+import { scriptedModel, type Script } from './scripted-model.js';
+
+const EXTENSIONS = ['.json', '.ts', '.mts', '.js', '.mjs'];
+
+/**
+ * The model of `scripted:FILE`. A `.json` file holds `{ "turns": [ … ] }`; a TypeScript or JavaScript file exports by
+ * default a script, one function for all turns, or what `scriptedModel` made. `file` is relative to `rootDir`.
+ *
+ * Throws ConfigError, with the path of the mistake, where the file is missing, does not load, or holds something else.
+ */
+export async function loadScriptedModel(file: string, rootDir: string, prices?: Model['prices']): Promise<Model> {
+  const path = resolve(rootDir, file);
+  const extension = extname(path);
+  if (!EXTENSIONS.includes(extension)) {
+    throw new ConfigError('model', `scripted:${file}: expected a file ending in ${EXTENSIONS.join(', ')}`);
+  }
+  const loaded = extension === '.json' ? await readJson(path, file) : await importDefault(path, file);
+  if (isRecord(loaded) && typeof loaded['complete'] === 'function') return loaded as unknown as Model;
+  const script = asScript(loaded, file);
+  return scriptedModel({ name: basename(file), ...(prices && { prices }), ...script });
+}
+
+async function readJson(path: string, file: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new ConfigError('model', `scripted:${file}: cannot read ${path}`, { cause });
+  });
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new ConfigError('model', `scripted:${file}: is not JSON (${(cause as Error).message})`, { cause });
+  }
+}
+
+async function importDefault(path: string, file: string): Promise<unknown> {
+  try {
+    return await createJiti(import.meta.url).import(path, { default: true });
+  } catch (cause) {
+    const words = cause instanceof Error ? cause.message : String(cause);
+    throw new ConfigError('model', `scripted:${file}: cannot load ${path} (${words})`, { cause });
+  }
+}
+
+function asScript(loaded: unknown, file: string): Script {
+  if (typeof loaded === 'function') return { turns: loaded as Script['turns'] };
+  const turns = isRecord(loaded) ? loaded['turns'] : undefined;
+  if (typeof turns !== 'function' && !Array.isArray(turns)) {
+    throw new ConfigError('model', `scripted:${file}: expected { turns: [ … ] }, got ${shown(loaded)}`);
+  }
+  if (Array.isArray(turns)) turns.forEach((turn, index) => checkTurn(turn, `scripted:${file}: turns[${index}]`));
+  return loaded as Script;
+}
+
+function checkTurn(turn: unknown, where: string): void {
+  if (typeof turn === 'function') return;
+  if (!isRecord(turn)) throw new ConfigError('model', `${where}: expected a reply or a function, got ${shown(turn)}`);
+  if (turn['text'] !== undefined && typeof turn['text'] !== 'string') {
+    throw new ConfigError('model', `${where}.text: expected a string, got ${shown(turn['text'])}`);
+  }
+  const calls = turn['calls'] ?? [];
+  if (!Array.isArray(calls)) throw new ConfigError('model', `${where}.calls: expected a list, got ${shown(calls)}`);
+  calls.forEach((call: unknown, index) => {
+    const tool = isRecord(call) ? call['tool'] : undefined;
+    if (typeof tool === 'string' && tool !== '') return;
+    throw new ConfigError('model', `${where}.calls[${index}].tool: expected the name of a tool, got ${shown(tool)}`);
+  });
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

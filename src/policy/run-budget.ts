@@ -1,0 +1,57 @@
+/** A run's hard caps: what is admitted before it is scheduled, and which cap ends the run. */
+import type { RunCounters, RunLimits, TerminationReason } from '../contract/run.js';
+
+export type CapReason = Extract<
+  TerminationReason,
+  'steps_cap' | 'calls_cap' | 'tokens_cap' | 'cost_cap' | 'wall_time_cap' | 'failures_cap' | 'loop_detected'
+>;
+
+export const noCounters = {
+  steps: 0,
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  costUsd: 0,
+  failures: 0,
+} as const satisfies RunCounters;
+
+/** The first cap that leaves no room for another turn with tools, in a fixed order; `undefined` while there is room. */
+export function reachedCap(counters: RunCounters, limits: RunLimits, elapsedMs: number): CapReason | undefined {
+  if (isSpent(counters.steps, limits.steps)) return 'steps_cap';
+  if (isSpent(counters.calls, limits.calls)) return 'calls_cap';
+  if (isSpent(counters.inputTokens + counters.outputTokens, limits.tokens)) return 'tokens_cap';
+  if (isSpent(counters.costUsd, limits.costUsd)) return 'cost_cap';
+  if (isSpent(elapsedMs, limits.wallTimeMs)) return 'wall_time_cap';
+  // Zero failures used up is not "no failure allowed yet": this cap is reached by a failure, not by a start.
+  if (limits.failures !== null && counters.failures > 0 && counters.failures >= limits.failures) return 'failures_cap';
+  return undefined;
+}
+
+/**
+ * How many of `wanted` calls may be scheduled now. Reserve before scheduling: all calls of a step are counted before the
+ * first one starts, so that parallel calls cannot all slip under the cap.
+ */
+export function admitCalls(counters: RunCounters, limits: RunLimits, wanted: number): number {
+  if (limits.calls === null) return wanted;
+  return Math.max(0, Math.min(wanted, limits.calls - counters.calls));
+}
+
+const capWords: Record<CapReason, (limits: RunLimits) => string> = {
+  steps_cap: (limits) => `the run's limit of ${limits.steps} steps is used up`,
+  calls_cap: (limits) => `the run's limit of ${limits.calls} tool calls is used up`,
+  tokens_cap: (limits) => `the run's limit of ${limits.tokens} tokens is used up`,
+  cost_cap: (limits) => `the run's limit of $${limits.costUsd} is used up`,
+  wall_time_cap: (limits) => `the run's limit of ${Math.round((limits.wallTimeMs ?? 0) / 1000)} s is used up`,
+  failures_cap: (limits) => `the run's limit of ${limits.failures} failed calls is reached`,
+  loop_detected: () => 'the same call was asked for again and again without anything new',
+};
+
+/** The cap in a person's words, for the model and for the run's summary. */
+export function describeCap(reason: CapReason, limits: RunLimits): string {
+  return capWords[reason](limits);
+}
+
+// A limit of 0 means that nothing is left, never "no limit".
+function isSpent(used: number, limit: number | null): boolean {
+  return limit !== null && used >= limit;
+}

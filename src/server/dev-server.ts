@@ -1,0 +1,211 @@
+/**
+ * The embedded Temporal server: `temporal server start-dev` as a child process, with its state in `.perdure/`, so that
+ * runs survive its restart. For macOS and Linux.
+ */
+import { mkdir, readFile, rename } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { devServerArguments, type DynamicConfig } from './dev-arguments.js';
+import { readDevFile, removeDevFile, stateDir, writeDevFile } from './dev-file.js';
+import { type DevLock, takeDevLock } from './dev-lock.js';
+import { type GuardedProcess, startGuarded } from './guarded-process.js';
+import { accepts, isTemporalAt } from './probe.js';
+import { getTemporalCli } from './temporal-cli.js';
+
+export interface DevServerOptions {
+  /** Folder that holds `.perdure/` (the database, the log, `dev.json`). Created when missing. */
+  rootDir: string;
+  /** The Temporal CLI. Default: found, or got (`getTemporalCli`), by `process.env`. */
+  cliPath?: string;
+  /** Created at start when missing. Default `default`. */
+  namespace?: string;
+  /** gRPC port. Default: a free one. */
+  port?: number;
+  /** Port of the Temporal UI. Default: a free one. */
+  uiPort?: number;
+  /** Dynamic configuration on top of perdure's own. */
+  dynamicConfig?: DynamicConfig;
+  /** From the start of the process until it must answer, in milliseconds. Default 30 s: it takes 1 to 2 s here. */
+  startTimeoutMs?: number;
+  /** Between SIGTERM and SIGKILL, in milliseconds. Default 10 s: an orderly end takes 1 s here. */
+  stopTimeoutMs?: number;
+  /** Receives progress of getting the CLI. Default: stderr. */
+  log?: (line: string) => void;
+}
+
+export interface DevServer {
+  address: string;
+  uiUrl: string;
+  namespace: string;
+  /** Process id of the Temporal server itself. */
+  pid: number;
+  logPath: string;
+  /** Settles when the server has ended, for whatever reason. Never rejects. */
+  ended: Promise<void>;
+  /** Stops the server (SIGTERM, then SIGKILL) and waits for its end. May be called again. Never rejects. */
+  stop(): Promise<void>;
+}
+
+/** The embedded server did not start; the message quotes the end of its log. */
+export class DevServerError extends Error {
+  override readonly name = 'DevServerError';
+}
+
+/** Another process runs, or is starting, the server of this folder; use that one. */
+export class DevServerRunningError extends Error {
+  override readonly name = 'DevServerRunningError';
+  readonly address: string;
+  constructor(address: string) {
+    super(`an embedded Temporal server of this folder already runs at ${address}`);
+    this.address = address;
+  }
+}
+
+/**
+ * Starts the embedded server on 127.0.0.1 and waits until it answers and its namespace is there. It ends with this
+ * process, however this process ends (a SIGKILL too), but is out of reach of a terminal's Ctrl-C: the caller stops it
+ * after what depends on it.
+ *
+ * Throws `DevServerRunningError` where the folder's server already runs, `DevServerError` where it did not start in
+ * time, `TemporalCliError` where there is no CLI.
+ */
+export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
+  const startTimeoutMs = options.startTimeoutMs ?? 30_000;
+  const cliPath = options.cliPath ?? (await getCli(options));
+  const lock = await takeLock(options.rootDir, Date.now() + startTimeoutMs);
+  try {
+    return await startLocked(options, { cliPath, lock, startTimeoutMs });
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function getCli(options: DevServerOptions): Promise<string> {
+  const log = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  return (await getTemporalCli({ env: process.env, log })).path;
+}
+
+/** Waits for a server that is just ending or just starting; a running one is an error that names it. */
+async function takeLock(rootDir: string, deadline: number): Promise<DevLock> {
+  for (;;) {
+    const lock = await takeDevLock(rootDir);
+    if ('release' in lock) return lock;
+    const running = await readDevFile(rootDir);
+    if (running && (await isTemporalAt(running.address, 2_000))) throw new DevServerRunningError(running.address);
+    if (Date.now() > deadline) {
+      const lockPath = join(stateDir(rootDir), 'dev.lock');
+      throw new DevServerError(
+        `process ${lock.heldBy.join(' and ')} holds ${lockPath}, but no Temporal server of this folder answers. ` +
+          'End that process, or delete the file if it is no perdure.',
+      );
+    }
+    await sleep(100);
+  }
+}
+
+interface Start {
+  cliPath: string;
+  lock: DevLock;
+  startTimeoutMs: number;
+}
+
+async function startLocked(options: DevServerOptions, start: Start): Promise<DevServer> {
+  const { rootDir, namespace = 'default', stopTimeoutMs = 10_000 } = options;
+  const logPath = join(stateDir(rootDir), 'temporal.log');
+  await keepFormerLog(logPath);
+  const port = options.port ?? (await freePort());
+  const uiPort = options.uiPort ?? (await freePort());
+  const address = `127.0.0.1:${port}`;
+  const uiUrl = `http://127.0.0.1:${uiPort}`;
+
+  const args = devServerArguments({
+    dbPath: join(stateDir(rootDir), 'temporal.db'),
+    port,
+    uiPort,
+    namespace,
+    dynamicConfig: options.dynamicConfig ?? {},
+  });
+  const server = await startGuarded({ command: start.cliPath, args, logPath });
+  try {
+    await start.lock.holdFor(server.pid);
+    await waitUntilHealthy(server, { address, namespace, timeoutMs: start.startTimeoutMs, logPath });
+    await writeDevFile(rootDir, { address, uiUrl, pid: server.pid, namespace });
+  } catch (error) {
+    await server.stop(stopTimeoutMs);
+    throw error;
+  }
+
+  const ended = server.ended.then(async () => {
+    await removeDevFile(rootDir, server.pid).catch(() => undefined);
+    await start.lock.release().catch(() => undefined);
+  });
+  return {
+    address,
+    uiUrl,
+    namespace,
+    pid: server.pid,
+    logPath,
+    ended,
+    stop: async () => {
+      await server.stop(stopTimeoutMs);
+      await ended;
+    },
+  };
+}
+
+async function keepFormerLog(logPath: string): Promise<void> {
+  await mkdir(join(logPath, '..'), { recursive: true });
+  await rename(logPath, logPath.replace(/\.log$/, '.previous.log')).catch(() => undefined);
+}
+
+async function waitUntilHealthy(
+  server: GuardedProcess,
+  expected: { address: string; namespace: string; timeoutMs: number; logPath: string },
+): Promise<void> {
+  const deadline = Date.now() + expected.timeoutMs;
+  let lastProblem = '';
+  while (Date.now() < deadline) {
+    if (server.hasEnded()) throw await failure('ended while it was starting', expected.logPath);
+    try {
+      await checkNamespace(expected.address, expected.namespace);
+      return;
+    } catch (error) {
+      lastProblem = error instanceof Error ? error.message : String(error);
+      await sleep(50);
+    }
+  }
+  const seconds = Math.round(expected.timeoutMs / 1000);
+  throw await failure(`did not answer within ${seconds} s (${lastProblem})`, expected.logPath);
+}
+
+async function checkNamespace(address: string, namespace: string): Promise<void> {
+  if (!(await accepts(address, 1_000))) throw new Error(`nothing listens at ${address}`);
+  const connection = await Connection.connect({ address, connectTimeout: 1_000 });
+  try {
+    await connection.workflowService.describeNamespace({ namespace });
+  } finally {
+    await connection.close();
+  }
+}
+
+async function failure(problem: string, logPath: string): Promise<DevServerError> {
+  const log = await readFile(logPath, 'utf8').catch(() => '');
+  const tail = log.trim().split('\n').slice(-15).join('\n');
+  const quoted = tail === '' ? 'Its log is empty' : `The end of its log:\n${tail}\n`;
+  return new DevServerError(`the embedded Temporal server ${problem}. ${quoted} (${logPath})`);
+}
+
+/** A port that nobody listens on now. Somebody may take it before the server does; then the server's log says so. */
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = probe.address() as { port: number };
+  await new Promise<void>((resolve) => probe.close(() => resolve()));
+  return port;
+}

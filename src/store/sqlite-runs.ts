@@ -1,0 +1,179 @@
+import type { CallModelResult } from '../contract/activities.js';
+import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { CallOperations } from './sqlite-calls.js';
+import type { ContentOperations } from './sqlite-content.js';
+import type { SqliteDatabase } from './sqlite-database.js';
+import { StoreError, type RunRecord, type Store, type TurnCommit, type TurnKey } from './store.js';
+
+interface RunRow {
+  run_key: string;
+  workflow_id: string;
+  task: string;
+  manifest_hash: string;
+  head: string | null;
+  status: RunStatus;
+  result: string | null;
+  started_at_ms: number;
+  updated_at_ms: number;
+}
+
+interface TurnRow {
+  run_key: string;
+  step: number;
+  head: string;
+  settings: string;
+  take: number;
+  started_order: number;
+  committed_at_ms: number;
+  result: string;
+}
+
+/** Runs and their model turns: who answered a question first, and where the conversation has got to. */
+export function runOperations(
+  { db, path }: SqliteDatabase,
+  now: () => number,
+  content: ContentOperations,
+  calls: CallOperations,
+) {
+  const selectRun = db.prepare('SELECT * FROM runs WHERE run_key = ?');
+  const insertRun = db.prepare(
+    `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms)
+     VALUES (:runKey, :workflowId, :task, :manifestHash, :head, 'running', :now, :now)`,
+  );
+  const selectRuns = db.prepare(
+    `SELECT * FROM runs
+     WHERE substr(workflow_id, 1, length(:prefix)) = :prefix AND (:status IS NULL OR status = :status)
+     ORDER BY ordinal DESC LIMIT :limit`,
+  );
+  const updateEnd = db.prepare('UPDATE runs SET status = ?, result = ?, updated_at_ms = ? WHERE run_key = ?');
+  const updateHead = db.prepare('UPDATE runs SET head = ?, updated_at_ms = ? WHERE run_key = ?');
+
+  const thisTurn = 'run_key = :runKey AND step = :step AND head = :head AND settings = :settings AND take = :take';
+  const countStart = db.prepare(
+    `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)
+     VALUES (:runKey, :step, :head, :settings, :take, :starts,
+       (SELECT coalesce(max(started_order), 0) + 1 FROM turns WHERE run_key = :runKey))
+     ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
+       SET starts = starts + 1, started_order = excluded.started_order
+     RETURNING starts`,
+  );
+  const selectTurn = db.prepare(`SELECT * FROM turns WHERE ${thisTurn}`);
+  const selectTurns = db.prepare(
+    'SELECT * FROM turns WHERE run_key = ? AND committed_order IS NOT NULL ORDER BY committed_order',
+  );
+  const lastStarted = db.prepare('SELECT max(started_order) AS last FROM turns WHERE run_key = ?');
+  const answerTurn = db.prepare(
+    `UPDATE turns SET result = :result, committed_at_ms = :now,
+       committed_order = (SELECT coalesce(max(committed_order), 0) + 1 FROM turns WHERE run_key = :runKey)
+     WHERE ${thisTurn}`,
+  );
+
+  function existingRun(runKey: string): RunRow {
+    const row = selectRun.get(runKey) as RunRow | undefined;
+    if (row) return row;
+    throw new StoreError(
+      'missing_run',
+      `store ${path}: it has no run ${runKey}; was the run started with another store?`,
+    );
+  }
+
+  function findTurn(turn: TurnKey): TurnRow | undefined {
+    return selectTurn.get(turnKey(turn)) as TurnRow | undefined;
+  }
+
+  return {
+    createRun(run: Parameters<Store['createRun']>[0]): RunRecord {
+      const before = selectRun.get(run.runKey) as RunRow | undefined;
+      if (before) return readRun(before);
+      content.putManifest(run.manifest);
+      const head = content.appendNodes('', run.messages);
+      insertRun.run({
+        runKey: run.runKey,
+        workflowId: run.workflowId,
+        task: run.task,
+        manifestHash: run.manifest.hash,
+        head: head === '' ? null : head,
+        now: now(),
+      });
+      return readRun(existingRun(run.runKey));
+    },
+
+    getRun(runKey: string): RunRecord | undefined {
+      const row = selectRun.get(runKey) as RunRow | undefined;
+      return row && readRun(row);
+    },
+
+    listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): RunRecord[] {
+      const rows = selectRuns.all({
+        prefix: filter.workflowIdPrefix ?? '',
+        status: filter.status ?? null,
+        limit: filter.limit,
+      });
+      return (rows as unknown as RunRow[]).map(readRun);
+    },
+
+    finishRun(runKey: string, result: AgentRunResult): void {
+      existingRun(runKey);
+      updateEnd.run(result.status, JSON.stringify(result), now(), runKey);
+    },
+
+    getTurn(turn: TurnKey): CallModelResult | undefined {
+      const row = findTurn(turn);
+      return row && readAnswer(row);
+    },
+
+    countTurnStart(turn: TurnKey): number {
+      existingRun(turn.runKey);
+      return Number(countStart.get({ ...turnKey(turn), starts: 1 })?.['starts']);
+    },
+
+    commitTurn(commit: TurnCommit): CallModelResult {
+      const { turn } = commit;
+      const run = existingRun(turn.runKey);
+      const row = findTurn(turn);
+      const winner = row && readAnswer(row);
+      if (winner) return winner;
+      if (!row) countStart.run({ ...turnKey(turn), starts: 0 });
+
+      const head = content.appendNodes(turn.head, commit.messages);
+      const answer: CallModelResult = { ...commit.result, head };
+      calls.recordOutcomes(commit.answered);
+      answerTurn.run({ ...turnKey(turn), result: JSON.stringify(answer), now: now() });
+      // Only the turn started last speaks for the run; another is left over from a branch that the run has abandoned.
+      const isCurrent = !row || row.started_order === lastStarted.get(turn.runKey)?.['last'];
+      if (isCurrent && head !== '' && head !== run.head) updateHead.run(head, now(), turn.runKey);
+      return answer;
+    },
+
+    listTurns(runKey: string): { turn: TurnKey; result: CallModelResult; atMs: number }[] {
+      return (selectTurns.all(runKey) as unknown as TurnRow[]).map((row) => ({
+        turn: { runKey: row.run_key, step: row.step, head: row.head, settings: row.settings, take: row.take },
+        result: JSON.parse(row.result) as CallModelResult,
+        atMs: row.committed_at_ms,
+      }));
+    },
+  };
+}
+
+/** Exactly the named parameters of the statements; the driver refuses any others. */
+function turnKey({ runKey, step, head, settings, take }: TurnKey) {
+  return { runKey, step, head, settings, take };
+}
+
+function readAnswer(row: { result: string | null }): CallModelResult | undefined {
+  return row.result === null ? undefined : (JSON.parse(row.result) as CallModelResult);
+}
+
+function readRun(row: RunRow): RunRecord {
+  return {
+    runKey: row.run_key,
+    workflowId: row.workflow_id,
+    task: row.task,
+    manifestHash: row.manifest_hash,
+    head: row.head ?? '',
+    status: row.status,
+    ...(row.result !== null && { result: JSON.parse(row.result) as AgentRunResult }),
+    startedAtMs: row.started_at_ms,
+    updatedAtMs: row.updated_at_ms,
+  };
+}

@@ -1,0 +1,104 @@
+/** Marks a SQLite file as a perdure store (`PRAGMA application_id`): "prdu" in ASCII. */
+export const APPLICATION_ID = 0x70726475;
+
+/**
+ * Forward migrations; the schema's version is their number. A released one never changes. Each runs in the transaction
+ * that raises `schema_version`.
+ *
+ * Free text from models and tools is kept as JSON, which holds what SQLite's UTF-8 does not (lone surrogates). Times are
+ * epoch milliseconds on the store's clock.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value ANY NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE manifests (
+    hash     TEXT PRIMARY KEY,
+    manifest TEXT NOT NULL
+  ) STRICT;
+
+  -- Erasing sets erased_at_ms and replaces the bytes: by the message without its texts where a node points here, else by
+  -- none. The id stays, so the chain stays whole.
+  CREATE TABLE bodies (
+    id           TEXT PRIMARY KEY,
+    bytes        BLOB NOT NULL,
+    erased_at_ms INTEGER
+  ) STRICT;
+
+  CREATE TABLE nodes (
+    id     TEXT PRIMARY KEY,
+    parent TEXT REFERENCES nodes (id),
+    body   TEXT NOT NULL REFERENCES bodies (id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX nodes_by_parent ON nodes (parent);
+
+  CREATE TABLE runs (
+    ordinal       INTEGER PRIMARY KEY,
+    run_key       TEXT NOT NULL UNIQUE,
+    workflow_id   TEXT NOT NULL,
+    task          TEXT NOT NULL,
+    manifest_hash TEXT NOT NULL REFERENCES manifests (hash),
+    head          TEXT REFERENCES nodes (id),
+    status        TEXT NOT NULL,
+    result        TEXT,
+    started_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL
+  ) STRICT;
+
+  -- started_order and committed_order count within a run. Every committed turn is a root for garbage collection, as its
+  -- answer may be used again after a reset.
+  CREATE TABLE turns (
+    run_key         TEXT NOT NULL REFERENCES runs (run_key),
+    step            INTEGER NOT NULL,
+    head            TEXT NOT NULL,
+    settings        TEXT NOT NULL,
+    take            INTEGER NOT NULL,
+    starts          INTEGER NOT NULL,
+    started_order   INTEGER NOT NULL,
+    committed_order INTEGER,
+    committed_at_ms INTEGER,
+    result          TEXT,
+    PRIMARY KEY (run_key, step, head, settings, take)
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX turns_by_start ON turns (run_key, started_order);
+  CREATE UNIQUE INDEX turns_by_commit ON turns (run_key, committed_order) WHERE committed_order IS NOT NULL;
+
+  CREATE TABLE calls (
+    ordinal           INTEGER PRIMARY KEY,
+    key               TEXT NOT NULL UNIQUE,
+    run_key           TEXT NOT NULL,
+    call_id           TEXT NOT NULL,
+    tool              TEXT NOT NULL,
+    digest            TEXT NOT NULL,
+    effect            TEXT NOT NULL,
+    state             TEXT NOT NULL,
+    token             TEXT,
+    lease_until_ms    REAL NOT NULL,
+    begun             INTEGER NOT NULL,
+    starts            INTEGER NOT NULL,
+    spent_ms          REAL NOT NULL,
+    may_have_happened INTEGER NOT NULL,
+    first_start_at_ms INTEGER,
+    begun_at_ms       INTEGER,
+    outcome           TEXT,
+    rendered          TEXT,
+    updated_at_ms     INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX calls_by_run ON calls (run_key);
+
+  CREATE TABLE attempts (
+    key           TEXT NOT NULL,
+    start         INTEGER NOT NULL,
+    worker        TEXT NOT NULL,
+    started_at_ms INTEGER NOT NULL,
+    ended_at_ms   INTEGER,
+    failure       TEXT,
+    PRIMARY KEY (key, start)
+  ) STRICT, WITHOUT ROWID;
+  `,
+];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;

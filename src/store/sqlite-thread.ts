@@ -1,0 +1,100 @@
+/**
+ * The store's thread: it alone talks to SQLite, so that no lock or sync to disk ever blocks the event loop that renews
+ * leases and sends heartbeats.
+ *
+ * Reads go through the same connection: they see what was written before them without any coordination, and at some
+ * microseconds each they are cheaper than a second connection's cache. In a batch the writes run first and are answered
+ * before the reads, so that a long read holds up no writer of another process.
+ */
+import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { machineClock } from './machine-clock.js';
+import { callOperations } from './sqlite-calls.js';
+import { contentOperations } from './sqlite-content.js';
+import { openDatabase, type SqliteDatabase } from './sqlite-database.js';
+import { toStoreError } from './sqlite-error.js';
+import { groupCommit, type DataRequest } from './sqlite-group-commit.js';
+import type { RequestMethod, StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
+import { runOperations } from './sqlite-runs.js';
+import type { Store } from './store.js';
+
+/** Bounds how long one transaction keeps other processes waiting. */
+const MAX_BATCH = 256;
+
+/** Every method of the store as its thread performs it: inside a transaction, at once. */
+type Operations = { [M in RequestMethod]: (...args: Parameters<Store[M]>) => Awaited<ReturnType<Store[M]>> };
+
+const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
+  'now',
+  'getRun',
+  'listRuns',
+  'getManifest',
+  'getNode',
+  'getChain',
+  'getTurn',
+  'listTurns',
+  'getCall',
+  'listCalls',
+  'getBody',
+]);
+
+function sqliteOperations(database: SqliteDatabase): Operations {
+  const now = machineClock();
+  const content = contentOperations(database);
+  const calls = callOperations(database, now);
+  return { now, ...content, ...calls, ...runOperations(database, now, content, calls) };
+}
+
+function serve(port: MessagePort, database: SqliteDatabase): void {
+  const operations = sqliteOperations(database);
+  const { read, write } = groupCommit(database, ({ method, args }) =>
+    // The main thread's typed methods made the request, so the arguments are the method's own.
+    (operations[method] as (...values: unknown[]) => unknown)(...args),
+  );
+  const answer = (answers: StoreAnswer[]) => {
+    if (answers.length > 0) tell(port, { type: 'answers', answers });
+  };
+
+  port.on('message', (first: StoreRequest) => {
+    const batch: DataRequest[] = [];
+    let closing: number | undefined;
+    for (
+      let next: StoreRequest | undefined = first;
+      next;
+      next = batch.length < MAX_BATCH ? waiting(port) : undefined
+    ) {
+      if (next.method === 'close') closing = next.id;
+      else batch.push(next);
+    }
+    answer(write(batch.filter(({ method }) => !READS.has(method))));
+    answer(read(batch.filter(({ method }) => READS.has(method))));
+    if (closing === undefined) return;
+    database.db.close();
+    answer([{ id: closing, value: undefined }]);
+    port.close();
+  });
+}
+
+function waiting(port: MessagePort): StoreRequest | undefined {
+  return (receiveMessageOnPort(port) as { message: StoreRequest } | undefined)?.message;
+}
+
+function tell(port: MessagePort, message: ThreadMessage): void {
+  port.postMessage(message);
+}
+
+// Node 22 warns on stderr that node:sqlite is experimental, which is nothing that a user of perdure can act on. The listener
+// is this thread's own; Node 24 has no such warning.
+process.removeAllListeners('warning');
+
+if (parentPort) {
+  const options = workerData as ThreadOptions;
+  try {
+    const database = openDatabase(options);
+    tell(parentPort, { type: 'open', storeId: database.storeId });
+    serve(parentPort, database);
+  } catch (error) {
+    const { code, message } = toStoreError(error, options.path, 'opening');
+    tell(parentPort, { type: 'failed', error: { code, message } });
+    parentPort.close();
+  }
+}

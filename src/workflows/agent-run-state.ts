@@ -1,0 +1,272 @@
+import { CancellationScope, workflowInfo } from '@temporalio/workflow';
+import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/activities.js';
+import type { Outcome, PreparedCall } from '../contract/call.js';
+import type { Failure } from '../contract/failure.js';
+import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
+import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
+import { isStuck, noLoop } from '../policy/loop-defence.js';
+import { admitCalls, describeCap, noCounters, reachedCap } from '../policy/run-budget.js';
+import type { CapReason } from '../policy/run-budget.js';
+import { cancelled, readActivityError } from '../temporal/failure-mapper.js';
+import { isFailed, refuse } from './execute-calls.js';
+import type { StepContext } from './execute-calls.js';
+import { bookkeeping, callModel } from './run-activities.js';
+import { RunPanel } from './run-panel.js';
+import { StepGuards, answer } from './step-guards.js';
+
+/** A model turn, or the run's end where there was none to be had. */
+export type TurnEnd = { status: 'answered'; result: CallModelResult } | { status: 'ended'; result: AgentRunResult };
+
+/**
+ * What an agent run knows between its steps. All of it is in `carry()`: a field that continue-as-new does not carry
+ * would be forgotten in the middle of a run.
+ */
+export class AgentRun {
+  readonly #input: AgentRunInput;
+  readonly #runKey: string;
+  readonly #state: CarriedRun;
+  readonly #panel: RunPanel;
+  /** Guards of the step under way. */
+  #step: StepGuards | undefined;
+
+  private constructor(input: AgentRunInput, runKey: string, state: CarriedRun) {
+    this.#input = input;
+    this.#runKey = runKey;
+    this.#state = state;
+    this.#panel = new RunPanel(state.searchAttributes);
+  }
+
+  /** Starts the run (pins the tools, writes its root), or takes up what continue-as-new carried over. */
+  static async open(input: AgentRunInput): Promise<AgentRun> {
+    const info = workflowInfo();
+    // Without a client's key (a workflow started by hand) Temporal's first run id serves: it survives reset and
+    // continue-as-new, and cron workflows, which share it, are refused.
+    const runKey = input.runKey ?? info.firstExecutionRunId;
+    if (input.carried) return new AgentRun(input, runKey, structuredCopy(input.carried));
+    const started = await bookkeeping.startRun({
+      runKey,
+      workflowId: info.workflowId,
+      task: input.task,
+      ...(input.limits ? { limits: input.limits } : {}),
+      ...(input.model === undefined ? {} : { model: input.model }),
+    });
+    const run = new AgentRun(input, runKey, {
+      ...started,
+      counters: { ...noCounters },
+      startedAtMs: info.startTime.getTime(),
+      answered: [],
+      seenTools: [],
+      seenFailureClasses: [],
+      consecutiveFailures: {},
+      emphasised: [],
+      loop: noLoop,
+      fuse: {},
+    });
+    run.#panel.statusChanged('running');
+    return run;
+  }
+
+  reachedCap(): CapReason | undefined {
+    const { counters, limits, startedAtMs, loop } = this.#state;
+    return isStuck(loop) ? 'loop_detected' : reachedCap(counters, limits, Date.now() - startedAtMs);
+  }
+
+  /** Asks the model for its next turn. A turn with neither text nor calls is asked for once more. */
+  async askModel(finalTurn?: CallModelInput['finalTurn']): Promise<TurnEnd> {
+    const { emphasis, streaks } = takeEmphasis(this.#state);
+    Object.assign(this.#state, streaks);
+    // The last turn, which may not ask for tools, is no step of the budget.
+    const step = this.#state.counters.steps + 1;
+    if (!finalTurn) this.#state.counters.steps = step;
+    this.#panel.show(this.#state, 'asking the model');
+    for (const take of [0, 1]) {
+      let turn: CallModelResult;
+      try {
+        turn = await callModel(
+          {
+            runKey: this.#runKey,
+            storeId: this.#state.storeId,
+            step,
+            take,
+            head: this.#state.head,
+            manifestHash: this.#state.manifest.hash,
+            answered: this.#state.answered,
+            ...(this.#input.model === undefined ? {} : { model: this.#input.model }),
+            ...(emphasis.length > 0 ? { emphasis } : {}),
+            ...(finalTurn ? { finalTurn } : {}),
+          },
+          this.#state.heartbeatTimeoutMs,
+        );
+      } catch (error) {
+        const end = readActivityError(error);
+        if (end.kind === 'failure') return { status: 'ended', result: this.#modelFailed(end.failure) };
+        if (end.kind === 'timeout') return { status: 'ended', result: this.end('model_failed') };
+        throw error;
+      }
+      this.#charge(turn);
+      if (!turn.empty) {
+        this.#state.head = turn.head;
+        this.#state.answered = [];
+        return { status: 'answered', result: turn };
+      }
+    }
+    return { status: 'ended', result: this.end('empty_turns') };
+  }
+
+  /** The last turn at a cap: no tools are offered, the model is told why, and what it writes is the answer. */
+  async answerWithoutTools(cap: CapReason): Promise<AgentRunResult> {
+    const reason = describeCap(cap, this.#state.limits);
+    const turn = await this.askModel({ reason });
+    if (turn.status === 'answered') return this.end(cap, turn.result.text);
+    // The cap ended the run, whatever became of the last turn; its own trouble is told in the summary.
+    const { summary } = turn.result.termination;
+    return { ...this.end(cap), termination: { reason: cap, summary: `${reason}; no final answer: ${summary}` } };
+  }
+
+  /**
+   * Reserves the step's calls before any of them is scheduled. What the budget, a blown fuse or loop defence refuses is
+   * answered at once.
+   */
+  admit(calls: PreparedCall[]): PreparedCall[] {
+    const room = admitCalls(this.#state.counters, this.#state.limits, calls.length);
+    this.#step = new StepGuards(this.#state, Date.now());
+    const guards = this.#step;
+    const admitted = calls.map((prepared, index): PreparedCall => {
+      if (index < room) return guards.admit(prepared);
+      if (prepared.status === 'answered') return prepared;
+      const reason = describeCap('calls_cap', this.#state.limits);
+      return answer(prepared.call, refuse(prepared.call, 'budget_exhausted', reason));
+    });
+    this.#state.counters.calls += room;
+    return admitted;
+  }
+
+  stepContext(): StepContext {
+    const { storeId, manifest, heartbeatTimeoutMs, head, consecutiveFailures } = this.#state;
+    this.#panel.show(this.#state, 'running tools');
+    return {
+      storeId,
+      manifest,
+      heartbeatTimeoutMs,
+      stepNode: head,
+      consecutiveFailures: { ...consecutiveFailures },
+      ...(this.#step ? { repeats: this.#step.repeats } : {}),
+    };
+  }
+
+  record(outcomes: Outcome[]): void {
+    this.#state.answered = outcomes.map((outcome): AnsweredCall => ({
+      callId: outcome.callId,
+      key: outcome.key,
+      ...(outcome.refusedByWorkflow ? { refused: outcome } : {}),
+    }));
+    this.#state.counters.failures += outcomes.filter(isFailed).length;
+    for (const outcome of outcomes) Object.assign(this.#state, countOutcome(this.#state, outcome));
+    if (this.#step) Object.assign(this.#state, this.#step.observe(outcomes));
+    this.#step = undefined;
+    const classes = outcomes.filter(isFailed).map((outcome) => outcome.failure.class);
+    const tools = outcomes.map((outcome) => outcome.tool);
+    this.#panel.stepEnded(this.#state, tools, classes);
+  }
+
+  /** The run's end, where a step's outcomes demand one. */
+  endAfter(outcomes: Outcome[]): AgentRunResult | undefined {
+    const refusedByGuard = outcomes.some(
+      (outcome) => isFailed(outcome) && outcome.failure.class === 'security_violation',
+    );
+    return refusedByGuard ? this.end('security_violation') : undefined;
+  }
+
+  throwIfCancelled(): void {
+    if (CancellationScope.current().consideredCancelled) throw cancelled('the run was cancelled');
+  }
+
+  carry(): CarriedRun {
+    return this.#state;
+  }
+
+  end(reason: TerminationReason, answer = ''): AgentRunResult {
+    return {
+      status: statusOf(reason),
+      answer,
+      termination: { reason, summary: this.#summaryOf(reason) },
+      counters: { ...this.#state.counters },
+    };
+  }
+
+  /** Writes the run's end into its root, so that it is shown without its history. */
+  async close(result: AgentRunResult): Promise<void> {
+    await bookkeeping.finishRun({
+      runKey: this.#runKey,
+      storeId: this.#state.storeId,
+      result,
+      answered: this.#state.answered,
+    });
+    this.#panel.statusChanged(result.status);
+    this.#panel.show(this.#state, result.termination.summary);
+  }
+
+  #modelFailed(failure: Failure): AgentRunResult {
+    const result = this.end('model_failed');
+    return {
+      ...result,
+      termination: { reason: 'model_failed', summary: `the model could not answer: ${failure.message}` },
+    };
+  }
+
+  #charge(turn: CallModelResult): void {
+    const { counters } = this.#state;
+    counters.inputTokens += turn.usage.inputTokens;
+    counters.outputTokens += turn.usage.outputTokens;
+    counters.costUsd += turn.usage.costUsd;
+  }
+
+  #summaryOf(reason: TerminationReason): string {
+    switch (reason) {
+      case 'answered':
+        return 'the model gave its answer';
+      case 'steps_cap':
+      case 'calls_cap':
+      case 'tokens_cap':
+      case 'cost_cap':
+      case 'wall_time_cap':
+      case 'failures_cap':
+      case 'loop_detected':
+        return describeCap(reason, this.#state.limits);
+      case 'empty_turns':
+        return 'the model gave neither an answer nor a call, twice in a row';
+      case 'security_violation':
+        return 'a call was refused as a security violation';
+      case 'model_failed':
+        return 'the model could not answer';
+      case 'cancelled':
+        return 'the run was cancelled';
+    }
+  }
+}
+
+function statusOf(reason: TerminationReason): Exclude<RunStatus, 'running'> {
+  switch (reason) {
+    case 'answered':
+      return 'completed';
+    case 'steps_cap':
+    case 'calls_cap':
+    case 'tokens_cap':
+    case 'cost_cap':
+    case 'wall_time_cap':
+    case 'failures_cap':
+    case 'loop_detected':
+      return 'capped';
+    case 'cancelled':
+      return 'cancelled';
+    case 'empty_turns':
+    case 'security_violation':
+    case 'model_failed':
+      return 'failed';
+  }
+}
+
+// The input belongs to the SDK; `structuredClone` is missing in the sandbox, and the state is JSON.
+function structuredCopy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}

@@ -1,0 +1,58 @@
+import { CancellationScope, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import type { CallModelResult } from '../contract/activities.js';
+import type { Outcome } from '../contract/call.js';
+import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
+import { isCancellation, runFailed } from '../temporal/failure-mapper.js';
+import { AgentRun } from './agent-run-state.js';
+import { executeCalls } from './execute-calls.js';
+import { refuseCron } from './tool-executor.js';
+
+/**
+ * A whole agent: model → tools → model …, until it answers or a cap ends it. Every call that the model asks for has
+ * exactly one outcome before the next turn.
+ *
+ * Returns an `AgentRunResult` that says why it ended. Where the run could not be completed, the workflow fails with
+ * type `RunFailed` and the same result in its details; on cancellation it ends as cancelled, after what was running has
+ * ended or been settled.
+ */
+export async function agentRun(input: AgentRunInput): Promise<AgentRunResult> {
+  refuseCron();
+  const run = await AgentRun.open(input);
+  try {
+    const result = await takeSteps(run, input);
+    await run.close(result);
+    if (result.status === 'failed') throw runFailed(result);
+    return result;
+  } catch (error) {
+    if (isCancellation(error)) await CancellationScope.nonCancellable(() => run.close(run.end('cancelled')));
+    throw error;
+  }
+}
+
+async function takeSteps(run: AgentRun, input: AgentRunInput): Promise<AgentRunResult> {
+  for (;;) {
+    const cap = run.reachedCap();
+    if (cap) return await run.answerWithoutTools(cap);
+
+    const turn = await run.askModel();
+    if (turn.status === 'ended') return turn.result;
+    if (turn.result.calls.length === 0) return run.end('answered', turn.result.text);
+
+    const outcomes = await executeStep(run, turn.result);
+    const end = run.endAfter(outcomes);
+    if (end) return end;
+    if (workflowInfo().continueAsNewSuggested) {
+      await continueAsNew<typeof agentRun>({ ...input, carried: run.carry() });
+    }
+  }
+}
+
+async function executeStep(run: AgentRun, turn: CallModelResult): Promise<Outcome[]> {
+  // Reserved before anything is scheduled: what exceeds the budget is answered without running.
+  const calls = run.admit(turn.calls);
+  const outcomes = await executeCalls(calls, run.stepContext());
+  run.record(outcomes);
+  // Settled calls are recorded first, so that a cancelled run leaves no call without its outcome.
+  run.throwIfCancelled();
+  return outcomes;
+}

@@ -1,0 +1,116 @@
+import { CancellationScope } from '@temporalio/workflow';
+import type { CallToolInput } from '../contract/activities.js';
+import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
+import type { FailureClass } from '../contract/failure.js';
+import type { ManifestSummary, ToolSummary } from '../contract/manifest.js';
+import { describeFailure } from '../policy/model-message.js';
+import { readActivityError } from '../temporal/failure-mapper.js';
+import { bookkeeping, callTool } from './run-activities.js';
+
+/** What all calls of a step have in common. */
+export interface StepContext {
+  storeId: string;
+  manifest: ManifestSummary;
+  heartbeatTimeoutMs: number;
+  /** Node of the step that asked for the calls; `''` for `toolExecutor()`. */
+  stepNode: string;
+  /** Failures in a row by tool, before this step. */
+  consecutiveFailures: Record<string, number>;
+  /** Calls that repeat an earlier one, by call id. */
+  repeats?: ReadonlyMap<string, NonNullable<CallToolInput['repeatOf']>>;
+  /** Extra fields of each activity's input. */
+  input?: Pick<CallToolInput, 'validate' | 'inlineBytes'>;
+}
+
+/**
+ * Executes a step's calls and returns one outcome for each, in the given order. Never throws: what the run's
+ * cancellation leaves open is settled first, outside its reach.
+ *
+ * Reads and idempotent calls run side by side. `once` calls run one after another in the model's order, since the second
+ * may rest on the first; after one whose outcome is unknown, the later ones are skipped.
+ */
+export async function executeCalls(calls: PreparedCall[], context: StepContext): Promise<Outcome[]> {
+  let onceCallsBefore: Promise<{ unknown: boolean }> = Promise.resolve({ unknown: false });
+  const outcomes = calls.map((prepared) => {
+    if (prepared.status === 'answered') return Promise.resolve(prepared.outcome);
+    const { call } = prepared;
+    const tool = context.manifest.tools.find((candidate) => candidate.name === call.tool);
+    if (!tool) return Promise.resolve(refuse(call, 'unknown_tool'));
+    if (tool.effect !== 'once') return executeCall(call, tool, context);
+    const before = onceCallsBefore;
+    const outcome = before.then(({ unknown }) => {
+      if (unknown) return refuse(call, 'skipped', 'an earlier call of this step may or may not have happened');
+      return executeCall(call, tool, context);
+    });
+    onceCallsBefore = outcome.then(async (ended) => ({ unknown: (await before).unknown || isUnknown(ended) }));
+    return outcome;
+  });
+  return await Promise.all(outcomes);
+}
+
+async function executeCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
+  if (CancellationScope.current().consideredCancelled) return refuse(call, 'cancelled', 'the run was cancelled first');
+  const { storeId, manifest, stepNode, heartbeatTimeoutMs } = context;
+  const consecutiveFailures = context.consecutiveFailures[call.tool];
+  const repeatOf = context.repeats?.get(call.callId);
+  try {
+    return await callTool(
+      {
+        call,
+        storeId,
+        stepNode,
+        manifestHash: manifest.hash,
+        ...(consecutiveFailures ? { consecutiveFailures } : {}),
+        ...(repeatOf ? { repeatOf } : {}),
+        ...context.input,
+      },
+      tool,
+      heartbeatTimeoutMs,
+    );
+  } catch (error) {
+    const end = readActivityError(error);
+    switch (end.kind) {
+      case 'outcome':
+        return end.outcome;
+      case 'cancelled':
+      case 'timeout':
+        // The body may still run somewhere: the ledger decides what is recorded, so that a late result changes nothing.
+        return await CancellationScope.nonCancellable(() =>
+          bookkeeping.settleCall({ call, storeId, manifestHash: manifest.hash, reason: end.kind }),
+        );
+      case 'failure':
+      case 'foreign':
+        throw error;
+    }
+  }
+}
+
+/** An outcome that the workflow itself gives: nothing ran, nothing is stored yet. */
+export function refuse(
+  call: Pick<ToolCall, 'callId' | 'tool' | 'key'>,
+  failureClass: FailureClass,
+  reason?: string,
+): Outcome & { status: 'failed' | 'aborted' } {
+  const failure = describeFailure(
+    { class: failureClass, effectState: 'none', ...(reason === undefined ? {} : { reason, public: true }) },
+    { toolName: call.tool, attempts: 0 },
+  );
+  return {
+    status: failureClass === 'cancelled' ? 'aborted' : 'failed',
+    callId: call.callId,
+    tool: call.tool,
+    key: call.key,
+    attempts: 0,
+    elapsedMs: 0,
+    refusedByWorkflow: true,
+    failure,
+  };
+}
+
+export function isFailed(outcome: Outcome): outcome is Outcome & { status: 'failed' | 'aborted' } {
+  return outcome.status === 'failed' || outcome.status === 'aborted';
+}
+
+function isUnknown(outcome: Outcome): boolean {
+  return isFailed(outcome) && outcome.failure.class === 'outcome_unknown';
+}

@@ -1,0 +1,7 @@
+/** `perdure/workflow`: what runs inside a Temporal workflow. Free of I/O and of worker code. */
+export { agentRun } from './agent-run.js';
+export { toolExecutor } from './tool-executor.js';
+export type { ToolExecutor, ToolExecutorOptions, ToolExecutorState } from './tool-executor.js';
+export type { Outcome } from '../contract/call.js';
+export type { Failure, FailureClass } from '../contract/failure.js';
+export type { AgentRunInput, AgentRunResult } from '../contract/run.js';

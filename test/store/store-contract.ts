@@ -1,0 +1,513 @@
+/** What every store must do, whatever it is built on. */
+import { execFile, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { StoreError, type Store } from '../../src/store/store.js';
+import {
+  assistant,
+  commitOf,
+  endOf,
+  eventsFor,
+  MANIFEST,
+  recordedOf,
+  rendered,
+  runOf,
+  succeeded,
+  turnOf,
+} from './store-samples.js';
+
+/** One place where a store lives, empty at first. */
+export interface StorePlace {
+  /** A new handle on the store; the contract closes it. */
+  open(): Promise<Store>;
+  /** URL of a module whose `open(location)` opens the store in another process. */
+  opener: string;
+  location: string;
+  /** Removes whatever is left. */
+  remove(): Promise<void>;
+}
+
+const child = fileURLToPath(new URL('./store-child.ts', import.meta.url));
+
+export function describeStoreContract(name: string, makePlace: () => Promise<StorePlace>): void {
+  describe(`${name}: the store's contract`, () => {
+    let place: StorePlace;
+    let store: Store;
+    let opened: Store[];
+
+    beforeEach(async () => {
+      place = await makePlace();
+      opened = [];
+      store = await open();
+    });
+
+    afterEach(async () => {
+      await Promise.all(opened.map((handle) => handle.close()));
+      await place.remove();
+    });
+
+    async function open(): Promise<Store> {
+      const handle = await place.open();
+      opened.push(handle);
+      return handle;
+    }
+
+    async function runChild(task: string, argument: string): Promise<unknown> {
+      const args = [...process.execArgv, child, place.opener, place.location, task, argument];
+      const { stdout } = await promisify(execFile)(process.execPath, args);
+      return JSON.parse(stdout) as unknown;
+    }
+
+    function expectCode(promise: Promise<unknown>, code: StoreError['code'], words: RegExp): Promise<void> {
+      return promise.then(
+        () => {
+          throw new Error('expected a rejection');
+        },
+        (error: unknown) => {
+          expect(error).toBeInstanceOf(StoreError);
+          expect(error).toMatchObject({ code });
+          expect((error as StoreError).message).toMatch(words);
+        },
+      );
+    }
+
+    describe('identity and clock', () => {
+      test('keeps its identity over handles and openings', async () => {
+        const { storeId } = store;
+        await store.close();
+        expect(storeId).toMatch(/^[a-z0-9]{8,}$/);
+        expect((await open()).storeId).toBe(storeId);
+      });
+
+      test('tells the time in epoch milliseconds', async () => {
+        expect(Math.abs((await store.now()) - Date.now())).toBeLessThan(5_000);
+        expect(Number.isInteger(await store.now())).toBe(true);
+      });
+    });
+
+    describe('runs', () => {
+      test('writes a root with its first messages', async () => {
+        const run = await store.createRun(runOf('r1'));
+        expect(run).toMatchObject({ runKey: 'r1', workflowId: 'wf-r1', status: 'running', manifestHash: 'manifest-1' });
+        expect(run).not.toHaveProperty('result');
+        expect(await store.getRun('r1')).toEqual(run);
+        expect(await store.getManifest('manifest-1')).toEqual(MANIFEST);
+        expect((await store.getChain(run.head)).map(({ message }) => message)).toEqual([
+          { role: 'user', text: 'Refund order 1042' },
+        ]);
+      });
+
+      test('returns the earlier record under the same runKey and changes nothing', async () => {
+        const first = await store.createRun(runOf('r1'));
+        const again = await store.createRun({
+          ...runOf('r1', [{ role: 'user', text: 'something else' }]),
+          task: 'something else',
+          manifest: { hash: 'manifest-2', tools: [] },
+        });
+        expect(again).toEqual(first);
+        expect(await store.getManifest('manifest-2')).toBeUndefined();
+      });
+
+      test('has no head where there is no conversation', async () => {
+        expect((await store.createRun(runOf('r1', []))).head).toBe('');
+        expect(await store.getChain('')).toEqual([]);
+      });
+
+      test('lists the newest first, by prefix, status and limit', async () => {
+        for (const runKey of ['a1', 'a2', 'b1']) await store.createRun(runOf(runKey));
+        await store.finishRun('a1', endOf('completed'));
+        const keys = async (filter: Parameters<Store['listRuns']>[0]) =>
+          (await store.listRuns(filter)).map(({ runKey }) => runKey);
+        expect(await keys({ limit: 10 })).toEqual(['b1', 'a2', 'a1']);
+        expect(await keys({ limit: 1 })).toEqual(['b1']);
+        expect(await keys({ limit: 10, workflowIdPrefix: 'wf-a' })).toEqual(['a2', 'a1']);
+        expect(await keys({ limit: 10, workflowIdPrefix: 'wf-_' })).toEqual([]);
+        expect(await keys({ limit: 10, status: 'completed' })).toEqual(['a1']);
+      });
+
+      test('ends a run, and ends it anew after a reset', async () => {
+        await store.createRun(runOf('r1'));
+        await store.finishRun('r1', endOf('failed'));
+        await store.finishRun('r1', endOf('completed', 'Refunded.'));
+        expect(await store.getRun('r1')).toMatchObject({
+          status: 'completed',
+          result: endOf('completed', 'Refunded.'),
+        });
+      });
+
+      test('names the run that it does not have', async () => {
+        await expectCode(store.finishRun('r9', endOf('failed')), 'missing_run', /r9/);
+        await expectCode(store.countTurnStart(turnOf('r9', 1, '')), 'missing_run', /r9/);
+        await expectCode(store.commitTurn(commitOf(turnOf('r9', 1, ''), 'x')), 'missing_run', /r9.*another store/);
+        expect(await store.getRun('r9')).toBeUndefined();
+        expect(await store.getManifest('m9')).toBeUndefined();
+      });
+    });
+
+    describe('the transcript', () => {
+      test('gives equal messages after equal parents one id, and others another', async () => {
+        const one = await store.createRun(runOf('r1'));
+        const two = await store.createRun(runOf('r2'));
+        const three = await store.createRun(runOf('r3', [{ role: 'user', text: 'Refund order 1043' }]));
+        expect(two.head).toBe(one.head);
+        expect(three.head).not.toBe(one.head);
+        const twice: Parameters<typeof runOf>[1] = [assistant('again'), assistant('again')];
+        const [first, second] = await store.getChain((await store.createRun(runOf('r4', twice))).head);
+        expect(second?.id).not.toBe(first?.id);
+        expect(second?.parent).toBe(first?.id);
+      });
+
+      test('returns every message as it was, whatever characters it holds', async () => {
+        const texts = ['', 'NUL \u0000 here', 'lone \ud800 surrogate', '💥', '{"__proto__":1}', 'x'.repeat(1_000_000)];
+        const messages = texts.map(assistant);
+        const { head } = await store.createRun(runOf('r1', messages));
+        expect((await store.getChain(head)).map(({ message }) => message)).toEqual(messages);
+        expect((await store.getNode(head))?.message).toEqual(messages.at(-1));
+      });
+
+      test('names a node that it does not have', async () => {
+        await store.createRun(runOf('r1'));
+        await expectCode(store.getChain('no-such-node'), 'missing_node', /no-such-node/);
+        await expectCode(
+          store.commitTurn(commitOf(turnOf('r1', 1, 'no-such-node'), 'x')),
+          'missing_node',
+          /no-such-node/,
+        );
+        expect(await store.getNode('no-such-node')).toBeUndefined();
+        expect(await store.listTurns('r1')).toEqual([]);
+      });
+    });
+
+    describe('model turns', () => {
+      let root: string;
+      beforeEach(async () => {
+        root = (await store.createRun(runOf('r1'))).head;
+      });
+
+      test('counts starts for each question', async () => {
+        expect(await store.countTurnStart(turnOf('r1', 1, root))).toBe(1);
+        expect(await store.countTurnStart(turnOf('r1', 1, root))).toBe(2);
+        expect(await store.countTurnStart(turnOf('r1', 1, root, { take: 1 }))).toBe(1);
+        expect(await store.countTurnStart(turnOf('r1', 1, root, { settings: 's2' }))).toBe(1);
+        expect(await store.getTurn(turnOf('r1', 1, root))).toBeUndefined();
+        expect(await store.listTurns('r1')).toEqual([]);
+      });
+
+      test('commits nodes, answered calls, answer and head together', async () => {
+        const turn = turnOf('r1', 1, root);
+        await store.countTurnStart(turn);
+        const answer = await store.commitTurn(commitOf(turn, 'hello', [recordedOf('k1', 'r1', 'c1.0')]));
+        expect(answer).toMatchObject({ text: 'hello', empty: false });
+        expect(await store.getTurn(turn)).toEqual(answer);
+        expect((await store.getRun('r1'))?.head).toBe(answer.head);
+        expect((await store.getChain(answer.head)).map(({ message }) => message.role)).toEqual(['user', 'assistant']);
+        expect(await store.getCall('k1')).toMatchObject({ row: { state: 'sealed' }, rendered: rendered('refused') });
+        expect(await store.listTurns('r1')).toMatchObject([{ turn, result: answer }]);
+        expect(await store.countTurnStart(turn)).toBe(2);
+      });
+
+      test('keeps the first answer: a zombie learns it, and leaves nothing behind', async () => {
+        const turn = turnOf('r1', 1, root);
+        const winner = await store.commitTurn(commitOf(turn, 'first'));
+        const run = await store.getRun('r1');
+        const late = await store.commitTurn(commitOf(turn, 'second', [recordedOf('k9', 'r1', 'c1.0')]));
+        expect(late).toEqual(winner);
+        expect(await store.getRun('r1')).toEqual(run);
+        expect(await store.getCall('k9')).toBeUndefined();
+        expect(await store.listTurns('r1')).toHaveLength(1);
+      });
+
+      test('lets exactly one of many side by side win', async () => {
+        const other = await open();
+        const turn = turnOf('r1', 1, root);
+        const answers = await Promise.all(
+          Array.from({ length: 20 }, (_, n) =>
+            (n % 2 ? store : other).commitTurn(commitOf(turn, `answer ${String(n)}`)),
+          ),
+        );
+        expect(new Set(answers.map(({ head }) => head)).size).toBe(1);
+        expect(await store.listTurns('r1')).toHaveLength(1);
+      });
+
+      test('leaves the head where a recorded answer is read again after a reset', async () => {
+        const one = await store.commitTurn(commitOf(turnOf('r1', 1, root), 'one'));
+        const two = await store.commitTurn(commitOf(turnOf('r1', 2, one.head), 'two'));
+        expect(await store.commitTurn(commitOf(turnOf('r1', 1, root), 'asked again'))).toEqual(one);
+        expect((await store.getRun('r1'))?.head).toBe(two.head);
+      });
+
+      test('gives the head to the branch that was asked last, and not to a zombie of the other', async () => {
+        const one = await store.commitTurn(commitOf(turnOf('r1', 1, root), 'one'));
+        const zombie = turnOf('r1', 2, one.head);
+        await store.countTurnStart(zombie);
+        // A workflow reset to before step 1, and another model.
+        const again = turnOf('r1', 1, root, { settings: 's2' });
+        await store.countTurnStart(again);
+        const other = await store.commitTurn(commitOf(again, 'another way'));
+        const late = await store.commitTurn(commitOf(zombie, 'late'));
+        expect((await store.getRun('r1'))?.head).toBe(other.head);
+        // The late answer is kept: the same question would not be paid for twice.
+        expect(await store.getTurn(zombie)).toEqual(late);
+        expect((await store.listTurns('r1')).map(({ result }) => result.text)).toEqual(['one', 'another way', 'late']);
+      });
+
+      test('moves the head neither back nor aside for a question that was asked before', async () => {
+        const first = turnOf('r1', 1, root);
+        const second = turnOf('r1', 1, root, { take: 1 });
+        await store.countTurnStart(first);
+        await store.countTurnStart(second);
+        const answer = await store.commitTurn(commitOf(second, 'second take'));
+        await store.commitTurn(commitOf(first, 'first take, late'));
+        expect((await store.getRun('r1'))?.head).toBe(answer.head);
+        const next = await store.commitTurn(commitOf(turnOf('r1', 2, answer.head), 'on'));
+        expect((await store.getRun('r1'))?.head).toBe(next.head);
+      });
+    });
+
+    describe('the ledger', () => {
+      const { claim, begin, settle, seal, end } = eventsFor('r1', 'c1.0');
+      const done = succeeded('k1', 'c1.0', 'refunded');
+
+      test('keeps a row from claim to outcome, with its rendered message', async () => {
+        expect(await store.applyLedger('k1', claim('a'))).toMatchObject({ type: 'granted', former: 'never' });
+        expect(await store.applyLedger('k1', claim('b'))).toMatchObject({ type: 'busy' });
+        const begun = await store.applyLedger('k1', begin('a'));
+        expect(begun).toMatchObject({ type: 'accepted', row: { starts: 1, begun: true } });
+        expect((await store.getCall('k1'))?.row).toEqual(begun.row);
+        expect(await store.applyLedger('k1', settle('a', done), rendered('{"status":"succeeded"}'))).toMatchObject({
+          type: 'accepted',
+        });
+        expect(await store.getCall('k1')).toMatchObject({
+          row: { state: 'done', outcome: done, effect: { kind: 'once' }, spentMs: expect.any(Number) as number },
+          rendered: rendered('{"status":"succeeded"}'),
+          attempts: [],
+        });
+        expect(await store.applyLedger('k1', claim('c'))).toMatchObject({ type: 'settled', outcome: done });
+      });
+
+      test('keeps fractions of milliseconds as they are', async () => {
+        await store.applyLedger('k1', claim('a', 1000.25));
+        await store.applyLedger('k1', begin('a', 1000.25));
+        const ended = await store.applyLedger('k1', { type: 'end', token: 'a', effect: 'none', waitMs: 12.5 });
+        expect((await store.getCall('k1'))?.row).toEqual(ended.row);
+      });
+
+      test('renders the outcome that sealing wrote', async () => {
+        const [none, unknown] = [succeeded('k1', 'c1.0', 'none'), succeeded('k1', 'c1.0', 'unknown')];
+        const renderings = { ifNone: rendered('nothing happened'), ifUnknown: rendered('nobody knows') };
+        expect(await store.applyLedger('k1', seal(none, unknown), renderings)).toMatchObject({ outcome: none });
+        expect(await store.getCall('k1')).toMatchObject({ rendered: rendered('nothing happened') });
+        await store.applyLedger('k2', claim('a'));
+        await store.applyLedger('k2', begin('a'));
+        expect(await store.applyLedger('k2', seal(none, unknown), renderings)).toMatchObject({ outcome: unknown });
+        expect(await store.getCall('k2')).toMatchObject({ rendered: rendered('nobody knows') });
+      });
+
+      test('does not let a late settlement touch outcome or rendering', async () => {
+        await store.applyLedger('k1', claim('a'));
+        await store.applyLedger('k1', settle('a', done), rendered('first'));
+        const before = await store.getCall('k1');
+        expect(await store.applyLedger('k1', settle('a', done), rendered('late'))).toMatchObject({
+          type: 'superseded',
+        });
+        await store.recordOutcomes([recordedOf('k1', 'r1', 'c1.0', 'refused')]);
+        expect(await store.getCall('k1')).toEqual(before);
+      });
+
+      test('refuses a rendering that the event cannot use, and writes nothing', async () => {
+        await expectCode(store.applyLedger('k1', claim('a'), rendered('x')), 'invalid', /claim/);
+        expect(await store.getCall('k1')).toBeUndefined();
+        await store.applyLedger('k1', claim('a'));
+        const pair = { ifNone: rendered('x'), ifUnknown: rendered('y') };
+        await expectCode(store.applyLedger('k1', settle('a', done), pair), 'invalid', /settle/);
+        expect(await store.getCall('k1')).toMatchObject({ row: { state: 'started', token: 'a' } });
+      });
+
+      test('lapses a lease by its own clock', async () => {
+        await store.applyLedger('k1', claim('a', 30));
+        const busy = await store.applyLedger('k1', claim('b'));
+        expect(busy).toMatchObject({ type: 'busy' });
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        expect(await store.applyLedger('k1', begin('a'))).toMatchObject({ type: 'superseded' });
+        expect(await store.applyLedger('k1', claim('b'))).toMatchObject({ type: 'granted' });
+      });
+
+      test('seals what somebody holds when its refusal is recorded', async () => {
+        await store.applyLedger('k1', claim('a'));
+        await store.recordOutcomes([recordedOf('k1', 'r1', 'c1.0', 'over budget')]);
+        expect(await store.getCall('k1')).toMatchObject({
+          row: { state: 'sealed' },
+          rendered: rendered('over budget'),
+        });
+        expect(await store.applyLedger('k1', begin('a'))).toMatchObject({ type: 'settled' });
+      });
+
+      test('lists the calls of a run in their order', async () => {
+        const ids = ['c10.0', 'c2.1', 'c2.10', 'c2.0', 'c1.0'];
+        await store.recordOutcomes(ids.map((id) => recordedOf(`k-${id}`, 'r1', id)));
+        await store.recordOutcomes([recordedOf('k-other', 'r2', 'c1.0')]);
+        const order = (await store.listCalls('r1')).map(({ row }) => row.callId);
+        expect(order).toEqual(['c1.0', 'c2.0', 'c2.1', 'c2.10', 'c10.0']);
+        expect(await store.listCalls('r3')).toEqual([]);
+      });
+
+      test('adds and completes the record of a start', async () => {
+        await store.applyLedger('k1', claim('a'));
+        await store.applyLedger('k1', begin('a'));
+        await store.applyLedger('k1', end('a'));
+        await store.recordAttempt({ key: 'k1', start: 2, worker: 'w2', startedAtMs: 300 });
+        await store.recordAttempt({ key: 'k1', start: 1, worker: 'w1', startedAtMs: 100 });
+        await store.recordAttempt({
+          key: 'k1',
+          start: 1,
+          worker: 'w1',
+          startedAtMs: 100,
+          endedAtMs: 200,
+          failure: { a: 1 },
+        });
+        await store.recordAttempt({
+          key: 'k1',
+          start: 1,
+          worker: 'w9',
+          startedAtMs: 999,
+          endedAtMs: 999,
+          failure: { b: 2 },
+        });
+        expect((await store.getCall('k1'))?.attempts).toEqual([
+          { key: 'k1', start: 1, worker: 'w1', startedAtMs: 100, endedAtMs: 200, failure: { a: 1 } },
+          { key: 'k1', start: 2, worker: 'w2', startedAtMs: 300 },
+        ]);
+      });
+    });
+
+    describe('bodies', () => {
+      test('stores equal bytes once and returns them', async () => {
+        const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => index % 256);
+        const id = await store.putBody(bytes);
+        expect(await store.putBody(bytes.slice())).toBe(id);
+        expect(await store.putBody(bytes.subarray(1))).not.toBe(id);
+        expect(Buffer.from((await store.getBody(id)) ?? []).equals(bytes)).toBe(true);
+        expect(await store.getBody(await store.putBody(new Uint8Array(0)))).toEqual(new Uint8Array(0));
+        expect(await store.getBody('no-such-body')).toBeUndefined();
+      });
+    });
+
+    describe('requests that fail', () => {
+      test('leave those that came with them untouched', async () => {
+        await store.createRun(runOf('r1'));
+        const bad = { ...commitOf(turnOf('r1', 1, ''), 'bad', [recordedOf('k-bad', 'r1', 'c1.0')]) };
+        // The turn cannot be stored for its last part: what came before it must vanish.
+        bad.result = { ...bad.result, text: 10n as unknown as string };
+        const [good, failed, alsoGood] = await Promise.allSettled([
+          store.putBody(new Uint8Array([1])),
+          store.commitTurn(bad),
+          store.createRun(runOf('r2')),
+        ]);
+        expect([good.status, failed.status, alsoGood.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+        expect((failed as PromiseRejectedResult).reason).toMatchObject({ name: 'StoreError', code: 'invalid' });
+        expect(await store.getCall('k-bad')).toBeUndefined();
+        expect(await store.listTurns('r1')).toEqual([]);
+        expect(await store.getRun('r2')).toBeDefined();
+      });
+
+      test('reject where a value is no JSON', async () => {
+        const message = assistant((() => 'x') as unknown as string);
+        await expectCode(store.createRun(runOf('r1', [message])), 'invalid', /./);
+        expect(await store.getRun('r1')).toBeUndefined();
+      });
+    });
+
+    describe('closing', () => {
+      test('answers what was asked before, and refuses what comes later', async () => {
+        const pending = Array.from({ length: 500 }, (_, index) =>
+          store.putBody(new Uint8Array([index % 256, index >> 8])),
+        );
+        const closed = store.close();
+        const late = store.putBody(new Uint8Array([9, 9, 9]));
+        await expectCode(late, 'closed', /closed/);
+        expect(new Set(await Promise.all(pending)).size).toBe(500);
+        await closed;
+        await expectCode(store.now(), 'closed', /closed/);
+        await store.close();
+      });
+    });
+
+    describe('several handles and processes', () => {
+      test('see what another has written', async () => {
+        const other = await open();
+        const { head } = await store.createRun(runOf('r1'));
+        expect(await other.getChain(head)).toHaveLength(1);
+        expect(other.storeId).toBe(store.storeId);
+      });
+
+      test('create one run under one key between them', async () => {
+        const other = await open();
+        const runs = await Promise.all([store, other, store, other].map((handle) => handle.createRun(runOf('r1'))));
+        for (const run of runs) expect(run).toEqual(runs[0]);
+      });
+
+      test(
+        'never hold one claim at a time: 4 processes, 200 claims each on 50 calls',
+        { timeout: 60_000 },
+        async () => {
+          const folder = mkdtempSync(join(tmpdir(), 'perdure-claims-'));
+          try {
+            const results = (await Promise.all(Array.from({ length: 4 }, () => runChild('claims', folder)))) as {
+              begun: number;
+              busy: number;
+              overlaps: number;
+            }[];
+            const sum = (field: 'begun' | 'busy' | 'overlaps') => results.reduce((total, one) => total + one[field], 0);
+            expect(sum('overlaps')).toBe(0);
+            expect(sum('begun') + sum('busy')).toBe(800);
+            const calls = await store.listCalls('run-1');
+            expect(calls.reduce((total, { row }) => total + row.starts, 0)).toBe(sum('begun'));
+            for (const { row } of calls) expect(row).toMatchObject({ state: 'released', begun: false });
+          } finally {
+            rmSync(folder, { recursive: true });
+          }
+        },
+      );
+
+      test(
+        'lose nothing that was promised when one is killed, and keep no half of what was not',
+        { timeout: 60_000 },
+        async () => {
+          for (const kill of [1, 40, 150]) {
+            const name = `killed-${String(kill)}`;
+            const promised = await promisedUntilKilled(name, kill);
+            expect(promised.length).toBeGreaterThanOrEqual(kill);
+            for (const { runKey, step, head } of promised) {
+              const answer = (await store.listTurns(runKey)).find(({ turn }) => turn.step === step);
+              expect(answer?.result.head).toBe(head);
+            }
+            for (const run of await store.listRuns({ workflowIdPrefix: `wf-${name}-`, limit: 100 })) {
+              const turns = await store.listTurns(run.runKey);
+              const calls = await store.listCalls(run.runKey);
+              // One node for the task and one for each turn; one refused call for each turn; the head at the last.
+              expect(await store.getChain(run.head)).toHaveLength(turns.length + 1);
+              expect(calls.map(({ row }) => row.callId)).toEqual(turns.map(({ turn }) => `c${String(turn.step)}.0`));
+            }
+          }
+        },
+      );
+
+      /** Lines of a child that is killed in the middle of its writing, right after it has said `lines` of them. */
+      async function promisedUntilKilled(name: string, lines: number) {
+        const args = [...process.execArgv, child, place.opener, place.location, 'turns', name];
+        const process_ = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+        const promised: { runKey: string; step: number; head: string }[] = [];
+        for await (const line of createInterface({ input: process_.stdout })) {
+          promised.push(JSON.parse(line) as (typeof promised)[number]);
+          if (promised.length === lines) process_.kill('SIGKILL');
+        }
+        return promised;
+      }
+    });
+  });
+}
