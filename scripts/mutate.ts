@@ -1,6 +1,6 @@
 /**
  * Breaks the failure table, the statuses and the retry rule in turn, one small change at a time, and shows that some test
- * fails each time: `npx jiti scripts/mutate.ts`. Works on copies in a temporary folder; prints what survives and ends with 1 if anything
+ * fails each time: `npm run mutate`. Works on copies in a temporary folder; prints what survives and ends with 1 if anything
  * did. A change whose text is no longer found is an error, so that the list stays true.
  */
 import { spawn } from 'node:child_process';
