@@ -11,7 +11,6 @@ import { momentInWords } from './demo/kills.ts';
 import { duration } from './demo/run-story.ts';
 import { cut, styleFor, table, wrap } from './demo/text.ts';
 
-const ownTask = 'npm run shop -- run --model provider:model "What did Tom Berger order?"';
 const usage = `usage: npm start -- [--model provider:model | --model scripted] [--keep]
 
   --model  who does the task; default: the provider whose key is set, else a scripted model
