@@ -104,7 +104,7 @@ export function observeCall(
   return {
     ...observed,
     effects: observed.effects + 1,
-    effectsByTool: { ...observed.effectsByTool, [call.tool]: (observed.effectsByTool[call.tool] ?? 0) + 1 },
+    effectsByTool: { ...observed.effectsByTool, [call.tool]: effectsOf(observed, call.tool) + 1 },
     // An effect is progress, unless it is itself a repetition.
     refusals: repeats ? observed.refusals : 0,
   };
@@ -117,7 +117,12 @@ function current(state: LoopState, call: { digest: string; tool: string }): Seen
 }
 
 function othersEffects(state: LoopState, tool: string): number {
-  return state.effects - (state.effectsByTool[tool] ?? 0);
+  return state.effects - effectsOf(state, tool);
+}
+
+// A tool may be called `constructor`.
+function effectsOf(state: LoopState, tool: string): number {
+  return Object.hasOwn(state.effectsByTool, tool) ? (state.effectsByTool[tool] ?? 0) : 0;
 }
 
 function remember(state: LoopState, call: SeenCall): LoopState {

@@ -97,7 +97,8 @@ export class StepGuards {
     const name = prepared.status === 'ready' ? prepared.call.tool : prepared.outcome.tool;
     const tool = this.#state.manifest.tools.find((candidate) => candidate.name === name);
     return {
-      digest: prepared.status === 'ready' ? foldedCall(prepared.call) : prepared.digest,
+      // The digest of a call that could not run is that of its arguments alone: two tools may be given the same ones.
+      digest: prepared.status === 'ready' ? foldedCall(prepared.call) : digestOf([name, prepared.digest]).slice(0, 16),
       tool: name,
       // What could not run has no effect.
       effect: prepared.status === 'ready' ? (tool?.effect ?? 'once') : 'read',
