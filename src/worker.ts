@@ -10,7 +10,7 @@ import { createValidator } from './arguments/validator.js';
 import type { ResolvedConfig } from './config/config.js';
 import { taskQueueFor } from './contract/task-queue.js';
 import { resolveModel } from './models/resolve-model.js';
-import { operatorLog } from './operator-log.js';
+import { maskedLog, operatorLog } from './operator-log.js';
 import { createRedactor } from './policy/redaction.js';
 import { checkSearchAttributes, registerCommand } from './server/search-attributes.js';
 import { openSqliteStore } from './store/sqlite-store.js';
@@ -88,7 +88,10 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
 }
 
 async function createServices(options: CreateWorkerOptions & { store: Store; log: ToolLog }): Promise<Services> {
-  const { config, store, log } = options;
+  const { config, store } = options;
+  const redactor = createRedactor({ secrets: config.secrets });
+  // Whatever a tool or an error says on its way to the log.
+  const log = maskedLog(options.log, redactor);
   const tools = [...config.tools, readArtifactTool((id) => store.getBody(id))];
   const manifest = buildManifest(tools);
   const validator = createValidator();
@@ -103,7 +106,7 @@ async function createServices(options: CreateWorkerOptions & { store: Store; log
     instructions: config.instructions,
     limits: config.limits,
     validator,
-    redactor: createRedactor({ secrets: config.secrets }),
+    redactor,
     log,
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,

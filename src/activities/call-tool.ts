@@ -11,7 +11,7 @@ import { prepareAttempt } from './attempt.js';
 import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
-import { judgeEnd, lostWorker } from './judge-end.js';
+import { judgeEnd, lostWorker, maskedResult } from './judge-end.js';
 import { reconcile } from './reconcile.js';
 import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
 import { runBody } from './run-body.js';
@@ -214,7 +214,8 @@ class CallAttempt {
         maxBytes: tool.policy.maxOutputBytes,
         source: live.source,
       });
-      return await this.#settle(await successOutcome(store, this.#attempt, result, row));
+      const masked = maskedResult(this.#services, result);
+      return await this.#settle(await successOutcome(store, this.#attempt, masked, row));
     }
     if (found.kind === 'unknown') {
       return await this.#settleFailed(failure, { ...row, mayHaveHappened: true });
@@ -243,8 +244,7 @@ class CallAttempt {
 
   async #settleFailed(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome> {
     const { recorder } = this.#attempt;
-    const outcome = recorder.failed(failure, row);
-    return await this.#settle({ outcome, rendered: recorder.render(outcome) });
+    return await this.#settle(await recorder.ended(failure, row));
   }
 
   async #settle(end: SuccessfulEnd): Promise<Outcome> {
