@@ -48,8 +48,7 @@ export async function callModel(
 
   const model = await modelFor(services, input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const starts = await store.countTurnStart(turn);
-  const reply = await askModel(services, model, question, starts);
+  const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
