@@ -177,7 +177,7 @@ async function readCalls(
     });
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
     answered.push(recorded);
-    return { status: 'answered', callId: call.callId, digest: call.digest, outcome: recorded.outcome };
+    return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
 }
