@@ -60,7 +60,11 @@ export async function callModel(
       calls: prepared,
       usage,
       text: cutText(reply.text, textPreviewCharacters),
-      empty: classifyTurn(reply) === 'empty',
+      empty:
+        classifyTurn(
+          reply,
+          manifest.tools.map((tool) => tool.modelName),
+        ) === 'empty',
     },
     answered,
   });

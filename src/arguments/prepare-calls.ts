@@ -202,7 +202,6 @@ function ownRuleFailure(violations: Violation[]): ClassifiedFailure {
     class: 'validation_error',
     code: 'PARAM_INVALID_001',
     effectState: 'none',
-    reason: `The arguments do not fit the tool: ${violations.map(({ problem }) => problem).join('; ')}.`,
     public: true,
     violations,
   };

@@ -170,7 +170,7 @@ function listViolations(violations: Violation[], context: MessageContext): strin
 
 /** The model plans its next step by what a failed call may have changed. */
 function effectNote(failure: ClassifiedFailure, context: MessageContext): string | undefined {
-  if (mayHaveTakenEffect(failure, context)) return 'It may still have taken effect, in whole or in part.';
+  if (mayHaveTakenEffect(failure, context)) return 'The call may still have taken effect, in whole or in part.';
   const provedNone = failure.effectState === 'none' && failureClasses[failure.class].family === 'network';
   return provedNone && writes(context) && context.attempts > 0 ? 'Nothing was changed.' : undefined;
 }
