@@ -48,8 +48,7 @@ export async function callModel(
 
   const model = await modelFor(services, input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const starts = await store.countTurnStart(turn);
-  const reply = await askModel(services, model, question, starts);
+  const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
@@ -188,7 +187,7 @@ async function readCalls(
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
     recorder.logOutcome(recorded.outcome, call.failure);
     answered.push(recorded);
-    return { status: 'answered', callId: call.callId, digest: call.digest, outcome: recorded.outcome };
+    return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
 }

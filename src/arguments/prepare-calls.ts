@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.js';
 import type { Manifest, ManifestTool } from '../contract/manifest.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { ModelReply, RawToolCall } from '../models/model.js';
+import { foldedDigest, foldedTextDigest } from '../policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../policy/idempotency-key.js';
 import type { Redactor } from '../policy/redaction.js';
 import { nearestNames } from '../tools/tool-names.js';
@@ -47,7 +48,16 @@ export interface PrepareCallsInput {
 /** A call ready for execution, or one that is refused before anything ran; the caller words the refusal. */
 export type PreparedOrRefused =
   | { status: 'ready'; call: ToolCall }
-  | { status: 'refused'; callId: string; tool: string; key: string; digest: string; failure: ClassifiedFailure };
+  | {
+      status: 'refused';
+      callId: string;
+      tool: string;
+      key: string;
+      digest: string;
+      /** As loop defence compares calls. */
+      folded: string;
+      failure: ClassifiedFailure;
+    };
 
 export interface PreparedCalls {
   /** As the transcript keeps them, in the model's order. */
@@ -193,7 +203,8 @@ export async function storeArguments(
 function refused(one: OneCall, tool: string, failure: ClassifiedFailure, value?: JsonObject): PreparedOrRefused {
   // Arguments that could not be read are known by their text: the same bad call is then seen to be the same.
   const digest = digestOf(value ?? one.raw.rawArguments.toWellFormed());
-  return { status: 'refused', callId: one.callId, tool, key: keyOf(one, tool, digest), digest, failure };
+  const folded = value ? foldedDigest(tool, value) : foldedTextDigest(tool.toWellFormed(), one.raw.rawArguments);
+  return { status: 'refused', callId: one.callId, tool, key: keyOf(one, tool, digest), digest, folded, failure };
 }
 
 function keyOf(one: OneCall, tool: string, digest: string): string {
