@@ -9,6 +9,7 @@ import type { Services } from './activities/services.js';
 import { createValidator } from './arguments/validator.js';
 import type { ResolvedConfig } from './config/config.js';
 import { taskQueueFor } from './contract/task-queue.js';
+import { injectFaults } from './faults/inject-faults.js';
 import { resolveModel } from './models/resolve-model.js';
 import { operatorLog } from './operator-log.js';
 import { createRedactor } from './policy/redaction.js';
@@ -89,7 +90,7 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
 
 async function createServices(options: CreateWorkerOptions & { store: Store; log: ToolLog }): Promise<Services> {
   const { config, store, log } = options;
-  const tools = [...config.tools, readArtifactTool((id) => store.getBody(id))];
+  const tools = injectFaults([...config.tools, readArtifactTool((id) => store.getBody(id))], config.faults, { log });
   const manifest = buildManifest(tools);
   const validator = createValidator();
   for (const tool of manifest.tools) await validator.checkSchema(tool.inputSchema, `tools.${tool.name}.input`);
