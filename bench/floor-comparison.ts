@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { taskOf } from './perdure/agent.ts';
+import { taskOf } from './perdure/task.ts';
 import { databaseBytes, historyOf } from './sizes.ts';
 import type { Stage } from './stage.ts';
 import { spread, table } from './statistics.ts';

@@ -12,12 +12,13 @@ export interface Stage {
   readonly storePath: string;
   readonly serverDbPath: string;
   startFloor(): Promise<WorkerProcess>;
-  startPerdure(options?: { heartbeatTimeoutMs?: number; nodeArgs?: string[] }): Promise<WorkerProcess>;
+  startPerdure(options?: { heartbeatTimeoutMs?: number }): Promise<WorkerProcess>;
 }
 
 /** Sets the stage, runs the benchmark, and leaves nothing behind, whatever happens. */
 export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T> {
   const rootDir = await mkdtemp(join(tmpdir(), 'perdure-bench-'));
+  const storePath = join(rootDir, 'store.db');
   const server = await startDevServer({ rootDir });
   const connection = await Connection.connect({ address: server.address });
   const { address, namespace } = server;
@@ -31,16 +32,15 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
     return await play({
       server,
       client: new Client({ connection, namespace }),
-      storePath: join(rootDir, 'store.db'),
+      storePath,
       serverDbPath: join(rootDir, '.perdure', 'temporal.db'),
-      startFloor: () => started(startWorker('floor', [address, namespace], profiling('floor'))),
-      startPerdure: ({ heartbeatTimeoutMs = 10_000, nodeArgs = [] } = {}) =>
+      startFloor: () => started(startWorker('floor', [address, namespace], { nodeArgs: profiling('floor') })),
+      startPerdure: ({ heartbeatTimeoutMs = 10_000 } = {}) =>
         started(
-          startWorker(
-            'perdure',
-            [address, namespace, rootDir, String(heartbeatTimeoutMs)],
-            [...profiling('perdure'), ...nodeArgs],
-          ),
+          startWorker('perdure', [address, namespace], {
+            nodeArgs: profiling('perdure'),
+            env: { BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs) },
+          }),
         ),
     });
   } finally {

@@ -21,14 +21,15 @@ export function report(ready: Ready): void {
   process.send(ready);
 }
 
-/** Starts `bench/<kind>/worker.ts`; rejects where it ends before it is ready. `nodeArgs` e.g. `--cpu-prof`. */
+/** Starts `bench/<kind>/worker.ts`; rejects where it ends before it is ready. */
 export async function startWorker(
   kind: 'floor' | 'perdure',
   args: string[],
-  nodeArgs: string[] = [],
+  options: { nodeArgs: string[]; env?: Record<string, string> },
 ): Promise<WorkerProcess> {
   const child = fork(fileURLToPath(new URL(`./${kind}/worker.ts`, import.meta.url)), args, {
-    execArgv: nodeArgs,
+    execArgv: options.nodeArgs,
+    env: { ...process.env, ...options.env },
     stdio: ['ignore', 'ignore', process.env['BENCH_LOG'] === undefined ? 'ignore' : 'inherit', 'ipc'],
   });
   const ready = await Promise.race([firstMessage(child), endedEarly(child, kind)]);
