@@ -13,7 +13,7 @@ import { resolveModel } from './models/resolve-model.js';
 import { operatorLog } from './operator-log.js';
 import { createRedactor } from './policy/redaction.js';
 import { checkSearchAttributes, registerCommand } from './server/search-attributes.js';
-import { openSqliteStore } from './store/sqlite-store.js';
+import { openStore } from './store/open-store.js';
 import type { Store } from './store/store.js';
 import { buildManifest } from './tools/manifest.js';
 import { readArtifactTool } from './tools/read-artifact.js';
@@ -51,7 +51,7 @@ const shutdownGraceMs = 10_000;
 export async function createWorker(options: CreateWorkerOptions): Promise<PerdureWorker> {
   const { config, connection, namespace } = options;
   const log = options.log ?? operatorLog();
-  const store = await openSqliteStore({ path: config.storePath });
+  const store = await openStore(config.store);
   const services = await createServices({ ...options, store, log }).catch(async (error: unknown) => {
     await store.close();
     throw error;

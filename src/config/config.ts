@@ -1,5 +1,6 @@
 import type { RunLimits } from '../contract/run.js';
 import type { Model } from '../models/model.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from '../store/open-store.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
 /** What a person writes in `perdure.config.ts`. Loaded by worker and client; only workers execute tools. */
@@ -20,10 +21,11 @@ export interface PerdureConfig {
   }>;
   /** US dollars per million tokens, for `limits.costUsd`. */
   prices?: { inputPerMillion: number; outputPerMillion: number };
-  store?: {
-    /** SQLite file. Default `.perdure/store.db` beside the configuration. */
-    path?: string;
-  };
+  /**
+   * Where runs are kept: a SQLite file (default `.perdure/store.db` beside the configuration), or a PostgreSQL database for
+   * workers on several machines. The environment variable `PERDURE_STORE`, a file or a `postgres://` URL, overrides it.
+   */
+  store?: Partial<SqliteChoice> | Partial<PostgresChoice>;
   worker?: {
     /** Time without a sign of life after which a worker is taken for dead; also the lease of a claim. Default 10 s. */
     heartbeatTimeoutMs?: Duration;
@@ -55,7 +57,7 @@ export interface ResolvedConfig {
   tools: Tool[];
   instructions: string;
   limits: RunLimits;
-  storePath: string;
+  store: StoreChoice;
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
   secrets: string[];

@@ -19,6 +19,7 @@ import {
 import { ConfigError } from './config-error.js';
 import type { PerdureConfig, ResolvedConfig } from './config.js';
 import { parseDuration } from './duration.js';
+import { resolveStore } from './resolve-store.js';
 
 /**
  * What holds where the configuration says nothing. 25 steps end a run that goes in circles before it costs much;
@@ -27,10 +28,9 @@ import { parseDuration } from './duration.js';
 export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
-  storePath: '.perdure/store.db',
   heartbeatTimeoutMs: 10_000,
   maxConcurrentCalls: 50,
-} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'storePath'> & {
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits'> & {
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
 };
@@ -64,9 +64,9 @@ export async function resolveConfig(
   const limits = resolveLimits('limits', given['limits']);
   const prices = resolvePrices(given['prices']);
   const tools = checkTools(given['tools']);
-  const store = resolveStore(given['store']);
+  const { store, secrets: storeSecrets } = resolveStore(given['store'], { rootDir, env });
   const worker = resolveWorker(given['worker']);
-  const secrets = resolveSecrets(given, env);
+  const secrets = resolveSecrets(given, env, storeSecrets);
   const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
   const instructions = resolveInstructions(given['instructions']);
   const choice = given['model'] as PerdureConfig['model'];
@@ -83,7 +83,7 @@ export async function resolveConfig(
     tools,
     instructions,
     limits,
-    storePath: resolve(rootDir, store),
+    store,
     ...worker,
     secrets,
     workflowsPath,
@@ -173,13 +173,6 @@ function resolveInstructions(instructions: unknown): string {
   throw new ConfigError('instructions', `expected text, got ${shown(instructions)}`);
 }
 
-function resolveStore(store: unknown): string {
-  if (store === undefined) return configDefaults.storePath;
-  const given = checkObject('store', store);
-  refuseUnknownKeys('store', given, ['path']);
-  return given['path'] === undefined ? configDefaults.storePath : checkText('store.path', given['path']);
-}
-
 function resolveWorker(worker: unknown): Pick<ResolvedConfig, 'heartbeatTimeoutMs' | 'maxConcurrentCalls'> {
   const given = worker === undefined ? {} : checkObject('worker', worker);
   refuseUnknownKeys('worker', given, ['heartbeatTimeoutMs', 'maxConcurrentCalls']);
@@ -200,6 +193,7 @@ function resolveWorker(worker: unknown): Pick<ResolvedConfig, 'heartbeatTimeoutM
 function resolveSecrets(
   given: Record<string, unknown>,
   env: Readonly<Record<string, string | undefined>>,
+  ofStore: string[],
 ): ResolvedConfig['secrets'] {
   const { secrets = [], secretEnv = [] } = given;
   if (!Array.isArray(secrets)) throw new ConfigError('secrets', `expected a list of texts, got ${shown(secrets)}`);
@@ -214,7 +208,8 @@ function resolveSecrets(
   });
   // A variable that is not set on this machine has no value to hide.
   const fromEnv = checkTexts('secretEnv', secretEnv).map((name) => env[name] ?? '');
-  return [...new Set([...(secrets as string[]), ...fromEnv.filter((value) => value.length >= shortestSecret)])];
+  const found = [...fromEnv, ...ofStore].filter((value) => value.length >= shortestSecret);
+  return [...new Set([...(secrets as string[]), ...found])];
 }
 
 function resolveWorkflows(workflows: unknown, rootDir: string): string | undefined {

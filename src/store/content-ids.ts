@@ -38,49 +38,44 @@ export function contentIds(tenantKey: Uint8Array) {
 
   const bodyId = (bytes: Uint8Array): string => keyedHash('body', bytes);
 
-  return {
-    bodyId,
-
-    /** The chain of nodes that messages after `parent` (`''` for a root) become, in order. */
-    nodesAfter(parent: string, messages: TranscriptMessage[]): NodeToWrite[] {
-      let before = parent;
-      return messages.map((message) => {
-        const bytes = Buffer.from(JSON.stringify(message));
-        const node = { id: keyedHash('node', before, '\n', bytes), parent: before, bodyId: bodyId(bytes), bytes };
-        before = node.id;
-        return node;
-      });
-    },
+  /** The chain of nodes that messages after `parent` (`''` for a root) become, in order. */
+  const nodesAfter = (parent: string, messages: TranscriptMessage[]): NodeToWrite[] => {
+    let before = parent;
+    return messages.map((message) => {
+      const bytes = Buffer.from(JSON.stringify(message));
+      const node = { id: keyedHash('node', before, '\n', bytes), parent: before, bodyId: bodyId(bytes), bytes };
+      before = node.id;
+      return node;
+    });
   };
+
+  return { bodyId, nodesAfter };
 }
 
 export type ContentIds = ReturnType<typeof contentIds>;
 
 /** Reads nodes of the store that `name` names, as its errors say it. */
 export function nodeReader(name: string) {
-  function missingNode(id: string, why: string): StoreError {
-    return new StoreError('missing_node', `store ${name}: transcript node ${id} is missing: ${why}`);
-  }
+  const missingNode = (id: string, why: string): StoreError =>
+    new StoreError('missing_node', `store ${name}: transcript node ${id} is missing: ${why}`);
 
-  function readNode(row: NodeRow): TranscriptNode {
+  const missingParent = (id: string): StoreError =>
+    missingNode(id, 'nothing can be appended to it; was it written to another store?');
+
+  const readNode = (row: NodeRow): TranscriptNode => {
     if (row.bytes === null) throw missingNode(row.id, 'its message is not in the store');
     const message = JSON.parse(new TextDecoder().decode(row.bytes)) as TranscriptMessage;
     return { id: row.id, parent: row.parent ?? '', message };
-  }
-
-  return {
-    readNode,
-
-    missingParent: (id: string): StoreError =>
-      missingNode(id, 'nothing can be appended to it; was it written to another store?'),
-
-    /** The chain that ends in `head`, from the rows of a walk from the head to the root. */
-    readChain(head: string, walked: NodeRow[]): TranscriptNode[] {
-      const rows = walked.reverse();
-      const first = rows[0];
-      if (!first) throw missingNode(head, 'it was never written to this store, or was deleted');
-      if (first.parent !== null) throw missingNode(first.parent, `${first.id} follows it`);
-      return rows.map(readNode);
-    },
   };
+
+  /** The chain that ends in `head`, from the rows of a walk from the head to the root. */
+  const readChain = (head: string, walked: NodeRow[]): TranscriptNode[] => {
+    const rows = walked.reverse();
+    const first = rows[0];
+    if (!first) throw missingNode(head, 'it was never written to this store, or was deleted');
+    if (first.parent !== null) throw missingNode(first.parent, `${first.id} follows it`);
+    return rows.map(readNode);
+  };
+
+  return { missingParent, readChain, readNode };
 }

@@ -13,7 +13,8 @@ import { contentOperations } from './sqlite-content.js';
 import { openDatabase, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
 import { groupCommit, type DataRequest } from './sqlite-group-commit.js';
-import type { RequestMethod, StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
+import type { RequestMethod } from './request-store.js';
+import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
 import { runOperations } from './sqlite-runs.js';
 import type { Store } from './store.js';
 
@@ -90,7 +91,8 @@ if (parentPort) {
   const options = workerData as ThreadOptions;
   try {
     const database = openDatabase(options);
-    tell(parentPort, { type: 'open', storeId: database.storeId });
+    const { storeId, tenantKey } = database;
+    tell(parentPort, { type: 'open', storeId, tenantKey });
     serve(parentPort, database);
   } catch (error) {
     const { code, message } = toStoreError(error, options.path, 'opening');

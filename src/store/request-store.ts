@@ -1,0 +1,34 @@
+import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { LedgerEvent } from '../policy/ledger.js';
+import type { AttemptRecord, LedgerRendering, RecordedOutcome, Store, TurnCommit, TurnKey } from './store.js';
+
+/** The methods that ask a store something. */
+export type RequestMethod = Exclude<keyof Store, 'storeId' | 'close'>;
+
+/** A store whose requests all take one way: to a thread, to a pool of connections, to another store. */
+export abstract class RequestStore implements Store {
+  abstract readonly storeId: string;
+  abstract close(): Promise<void>;
+  protected abstract ask<M extends RequestMethod>(method: M, ...args: Parameters<Store[M]>): ReturnType<Store[M]>;
+
+  now = () => this.ask('now');
+  createRun = (run: Parameters<Store['createRun']>[0]) => this.ask('createRun', run);
+  getRun = (runKey: string) => this.ask('getRun', runKey);
+  listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) => this.ask('listRuns', filter);
+  finishRun = (runKey: string, result: AgentRunResult) => this.ask('finishRun', runKey, result);
+  getManifest = (hash: string) => this.ask('getManifest', hash);
+  getNode = (id: string) => this.ask('getNode', id);
+  getChain = (head: string) => this.ask('getChain', head);
+  getTurn = (turn: TurnKey) => this.ask('getTurn', turn);
+  countTurnStart = (turn: TurnKey) => this.ask('countTurnStart', turn);
+  commitTurn = (commit: TurnCommit) => this.ask('commitTurn', commit);
+  listTurns = (runKey: string) => this.ask('listTurns', runKey);
+  applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>
+    this.ask('applyLedger', key, event, rendered);
+  recordOutcomes = (outcomes: RecordedOutcome[]) => this.ask('recordOutcomes', outcomes);
+  getCall = (key: string) => this.ask('getCall', key);
+  listCalls = (runKey: string) => this.ask('listCalls', runKey);
+  recordAttempt = (attempt: AttemptRecord) => this.ask('recordAttempt', attempt);
+  putBody = (bytes: Uint8Array) => this.ask('putBody', bytes);
+  getBody = (id: string) => this.ask('getBody', id);
+}
