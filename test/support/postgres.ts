@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chownSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -62,6 +63,8 @@ if (postgresMissing !== undefined) console.warn(`Skipping tests on PostgreSQL: $
 
 export interface PostgresServer {
   readonly port: number;
+  /** File of its certificate, which is for `localhost` and signed by itself; there with `tls`. */
+  readonly certificate: string;
   /** Of a database; by default of the user that owns all. */
   url(database: string, user?: { name: string; password: string }): string;
   /** A new empty database; returns its name. */
@@ -99,7 +102,8 @@ export async function startPostgres({ fsync = false, tls = false } = {}): Promis
     ...['-D', data, '-U', OWNER.name, '--pwfile', passwordFile, '--auth=scram-sha-256'],
     ...['--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'],
   ]);
-  if (tls) makeCertificate(data);
+  const certificate = join(folder, 'server.crt');
+  if (tls) makeCertificate(data, certificate);
 
   const port = await freePort();
   const logPath = join(folder, 'log');
@@ -155,6 +159,7 @@ export async function startPostgres({ fsync = false, tls = false } = {}): Promis
   await start();
   return {
     port,
+    certificate,
     url,
     run,
     start,
@@ -176,7 +181,7 @@ export async function startPostgres({ fsync = false, tls = false } = {}): Promis
 }
 
 /** A certificate for `localhost`, signed by itself. */
-function makeCertificate(data: string): void {
+function makeCertificate(data: string, copy: string): void {
   const [key, certificate] = [join(data, 'server.key'), join(data, 'server.crt')];
   execFileSync(
     'openssl',
@@ -186,6 +191,7 @@ function makeCertificate(data: string): void {
     ],
     { stdio: 'ignore' },
   );
+  copyFileSync(certificate, copy);
   if (user) for (const path of [key, certificate]) chownSync(path, user.uid, user.gid);
 }
 
