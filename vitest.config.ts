@@ -1,9 +1,19 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const onServer = ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts'];
 const onHistories = ['test/replay/**/*.test.ts'];
 
+const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+
 export default defineConfig({
+  resolve: {
+    // Examples import the package by its name, and are tested with its sources.
+    alias: [
+      { find: /^perdure$/, replacement: source('index.ts') },
+      { find: /^perdure\/testing$/, replacement: source('testing.ts') },
+    ],
+  },
   test: {
     // Threads and child processes that tests start run the sources too, without a build.
     execArgv: ['--import', new URL('./test/typescript-resolver.ts', import.meta.url).href],

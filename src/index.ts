@@ -1,4 +1,16 @@
-/** What people write configurations and tools with. Workers and workflows have their own entries. */
+/** What people write configurations and tools with, and start runs with. Workers and workflows have their own entries. */
+export { Perdure, type ConnectOptions, type StartOptions } from './client/perdure-client.js';
+export { PerdureError, type PerdureErrorCode } from './client/perdure-error.js';
+export type {
+  CallDescription,
+  CallState,
+  RunDescription,
+  RunState,
+  RunSummary,
+  StepDescription,
+} from './client/run-description.js';
+export type { RunHandle } from './client/run-handle.js';
+export type { ListOptions } from './client/run-reader.js';
 export { ConfigError } from './config/config-error.js';
 export type { AiSdkModel, ModelChoice, PerdureConfig, ResolvedConfig } from './config/config.js';
 export { defineConfig } from './config/define-config.js';
@@ -6,7 +18,8 @@ export { loadConfig } from './config/load-config.js';
 export type { Effect, EffectState } from './contract/effect.js';
 export type { Failure, FailureClass, FailureFamily, FailureTexts, Suggestion, Violation } from './contract/failure.js';
 export type { Json, JsonObject } from './contract/json.js';
-export type { RunLimits } from './contract/run.js';
+export type { AgentRunResult, RunCounters, RunLimits, TerminationReason } from './contract/run.js';
+export type { FaultOption } from './faults/fault.js';
 export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from './models/model.js';
 export { defineTool } from './tools/define-tool.js';
 export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';

@@ -140,14 +140,14 @@ function describeList(root: Schema, schema: JsonObject, depth: number): string {
 }
 
 function describeObject(root: Schema, schema: JsonObject, depth: number): string {
-  const required = Array.isArray(schema['required']) ? schema['required'] : [];
+  const required = [schema['required']].flat().filter((name) => typeof name === 'string');
   if (required.length === 0 || depth > 2) return 'an object';
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const fields = required.slice(0, MAX_CHOICES).map((name) => {
-    const property = typeof name === 'string' && Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     // A fixed value tells the forms of a union apart.
     const fixed = isObject(property) && 'const' in property ? ` = ${literal(property['const'])}` : '';
-    return `${typeof name === 'string' ? name : literal(name)}${fixed}`;
+    return `${name}${fixed}`;
   });
   return `an object with ${fields.join(', ')}`;
 }

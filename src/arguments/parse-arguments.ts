@@ -183,13 +183,13 @@ function refuse(raw: string, words: SyntaxWords, options: ParseOptions, code = '
     class: 'validation_error',
     code,
     effectState: 'none',
-    reason: `${words.problem}.`,
+    reason: words.problem,
     public: true,
     hint: words.hint,
     violations: [
       {
         path: '',
-        problem: words.problem,
+        problem: 'cannot be read as one complete JSON object',
         expected: 'one JSON object',
         ...(options.example === undefined ? {} : { example: options.example }),
       },

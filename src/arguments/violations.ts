@@ -29,13 +29,14 @@ export interface RejectedValue {
 export function schemaFailure(rejected: RejectedValue): ClassifiedFailure {
   const { violations, more } = violationsOf(rejected);
   const isMissing = condenseUnions(rejected.errors).some(({ error }) => error.keyword === 'required');
-  const problems = violations.map(({ problem }) => problem);
-  if (more > 0) problems.push(`and ${more} more`);
   return {
     class: 'validation_error',
     code: isMissing ? 'PARAM_MISSING_001' : 'PARAM_INVALID_001',
     effectState: 'none',
-    reason: `The arguments do not fit the tool: ${problems.join('; ')}.`,
+    // The violations say it all; a reason beside them would say it twice.
+    ...(more > 0
+      ? { reason: `${violations.length + more} things are wrong, these are the first ${violations.length}` }
+      : {}),
     public: true,
     violations,
     ...(violations.some(isTooPrecise) ? { hint: NO_ROUNDING } : {}),
@@ -78,7 +79,7 @@ function tooPrecise(error: SchemaError, digits: string): Violation {
   const shown = digits.length <= 40 ? digits : `${digits.slice(0, 37)}…`;
   return {
     path: error.instancePath,
-    problem: `${name(error.instancePath)} is ${shown}, ${TOO_PRECISE}, and this argument does not take text`,
+    problem: `is ${shown}, ${TOO_PRECISE}, and this argument does not take text`,
     expected: 'a number of at most 15 digits',
   };
 }
@@ -95,14 +96,14 @@ function wordError(error: SchemaError, isUnion: boolean, rejected: RejectedValue
     return unknownArgument(error, String(params['additionalProperty'] ?? params['unevaluatedProperty']), rejected);
   }
   if (keyword === 'false schema') {
-    return { path: instancePath, problem: `${name(instancePath)} is not allowed here`, expected: 'leave it out' };
+    return { path: instancePath, problem: 'is not allowed here', expected: 'leave it out' };
   }
   const value = valueAt(rejected.value, instancePath);
   const problem = isUnion ? noForm(value) : problemOf(error, parent, value);
   return withExample(
     {
       path: instancePath,
-      problem: `${name(instancePath)} ${problem}${isUnion || keyword === 'type' ? '' : `, but is ${shown(value)}`}`,
+      problem: `${problem}${isUnion || keyword === 'type' ? '' : `, but is ${shown(value)}`}`,
       expected: describeSchema(rejected.schema, parent),
     },
     parent,
@@ -116,7 +117,7 @@ function noForm(value: Json | undefined): string {
 }
 
 function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: Json | undefined): string {
-  const limit = String(params['limit']);
+  const limit = numberIn(params, 'limit', 'minContains', 'len');
   switch (keyword) {
     case 'type':
       return `must be ${joinOr([params['type']].flat().map((type) => typeWords(String(type))))}, but is ${shown(value)}`;
@@ -156,11 +157,11 @@ function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: 
     case 'uniqueItems':
       return `must not list the same item twice (items ${String(params['j'])} and ${String(params['i'])})`;
     case 'contains':
-      return `must contain at least ${counted(countIn(params, 'minContains') ?? '1', 'item')} of the form asked for`;
+      return `must contain at least ${counted(limit, 'item')} of the form asked for`;
     case 'items':
     case 'additionalItems':
     case 'unevaluatedItems':
-      return `must not have more than ${counted(countIn(params, 'limit') ?? countIn(params, 'len') ?? '0', 'item')}`;
+      return `must not have more than ${counted(limit, 'item')}`;
     case 'oneOf':
       return 'fits more than one of the allowed forms, and must fit exactly one';
     case 'not':
@@ -168,6 +169,11 @@ function problemOf({ keyword, params }: SchemaError, parent: JsonObject, value: 
     default:
       return `breaks the rule "${keyword}" of its schema`;
   }
+}
+
+/** The first of the parameters that is there; validators name the same bound differently by keyword. */
+function numberIn(params: SchemaError['params'], ...names: string[]): string {
+  return String(names.map((name) => params[name]).find((value) => typeof value === 'number') ?? '');
 }
 
 function mustHaveFormat(format: string): string {
@@ -183,7 +189,7 @@ function missing(error: SchemaError, key: string, rejected: RejectedValue): Viol
   const others = isObject(sent) ? Object.keys(sent).filter((other) => !declared.includes(other)) : [];
   const [near] = nearestNames(key, others);
   const because = error.keyword === 'required' ? '' : ` (needed beside ${String(error.params['property'])})`;
-  const problem = `${name(path)} is missing${because}${near === undefined ? '' : ` (you sent ${JSON.stringify(near)} instead)`}`;
+  const problem = `is missing${because}${near === undefined ? '' : ` (you sent ${JSON.stringify(near)} instead)`}`;
   return withExample({ path, problem, expected: describeSchema(rejected.schema, schema) }, schema, rejected);
 }
 
@@ -197,7 +203,7 @@ function unknownArgument(error: SchemaError, key: string, rejected: RejectedValu
   const where = error.instancePath === '' ? '' : ` in ${placeName(error.instancePath)}`;
   return {
     path: pointerTo(error.instancePath, key),
-    problem: `unknown argument ${JSON.stringify(cut(key))}${where}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
+    problem: `is an unknown argument${where}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
     expected:
       known.length === 0
         ? 'no arguments here'
@@ -209,7 +215,7 @@ function wordNameError(error: SchemaError, key: string): Violation {
   const path = pointerTo(error.instancePath, key);
   return {
     path,
-    problem: `the name ${JSON.stringify(cut(key))} is not allowed: it ${problemOf(error, error.parentSchema as JsonObject, key)}`,
+    problem: `is not allowed as a name: it ${problemOf(error, error.parentSchema as JsonObject, key)}`,
     expected: `a name that is ${describeSchema(true, { type: 'string', ...error.parentSchema })}`,
   };
 }
@@ -246,22 +252,12 @@ function knownProperties(root: JsonObject, schema: Schema, depth = 0): string[] 
   return [...new Set([...Object.keys(propertiesOf(target)), ...inParts])];
 }
 
-function name(path: string): string {
-  return path === '' ? 'the arguments object' : cut(placeName(path));
-}
-
 function shown(value: Json | undefined): string {
   if (value === undefined) return 'missing';
   if (typeof value === 'string') return `the text ${literal(value)}`;
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
   return literal(value);
-}
-
-/** A keyword's number, as the validator reports it. */
-function countIn(params: Record<string, unknown>, name: string): string | undefined {
-  const value = params[name];
-  return typeof value === 'number' ? String(value) : undefined;
 }
 
 function counted(count: string, noun: string): string {

@@ -25,17 +25,17 @@ const tokenPrefixes =
 const patterns: Pattern[] = [
   // user:password@ in URLs; the user's name stays.
   [/\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s/@:"'<>]{0,200}):[^\s/@"'<>]{1,300}@/gi, `$1:${MASK}@`],
-  // Authorization headers, in any notation; the scheme stays.
+  // Authorization headers, in any notation: a scheme and what follows, or a single word. "Authorization: ask Ann" stays.
   [
-    /\b((?:proxy-)?authorization\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)((?:bearer|basic|digest|token|apikey|aws4-hmac-sha256|negotiate)\s+)?(?!\[redacted\])[^\s"'\\][^\r\n"'\\]{3,4000}/gi,
-    (_match, name, scheme) => `${name}${scheme ?? ''}${MASK}`,
+    /\b((?:proxy-)?authorization\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)(?:(?:bearer|basic|digest|token|apikey|aws4-hmac-sha256|negotiate)[ \t]+[^\r\n"'\\]{3,4000}|(?!\[redacted\])[^\s"'\\,;]{6,4000}(?=\\?["']|[,;]|[ \t]*(?:$|[\r\n])))/gi,
+    (_match, name) => `${name}${MASK}`,
   ],
   [
     /\b((?:set-)?cookie\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)(?=[\w.-]{1,100}=)[^\r\n"'\\]{3,8000}/gi,
     (_match, name) => `${name}${MASK}`,
   ],
   // "Bearer of bad news" is no token: one has a digit, or is long.
-  [/\b(bearer\s+)(?=[\w.~+/=-]*\d|[\w.~+/=-]{24})[\w.~+/-]{6,4000}={0,2}/gi, (_match, name) => `${name}${MASK}`],
+  [/\b(bearer\s+)(?=[\w.~+/=-]{0,100}\d|[\w.~+/=-]{24})[\w.~+/-]{6,4000}={0,2}/gi, (_match, name) => `${name}${MASK}`],
   [
     /\b(basic\s+)([A-Za-z0-9+/]{8,1000}={0,2})/gi,
     (match, name, value) => (isCredentials(value ?? '') ? `${name}${MASK}` : match),
@@ -67,13 +67,13 @@ const patterns: Pattern[] = [
   ],
   [
     new RegExp(
-      `((?<![\\w-])(?:${secretNames}):[ \\t]{1,3})(?=[^\\s"',;]*\\d)(?=[^\\s"',;]*[a-z])[\\w.~+/=!@#$%^*-]{8,4000}`,
+      `((?<![\\w-])(?:${secretNames}):[ \\t]{1,3})(?=[^\\s"',;]{0,100}\\d)(?=[^\\s"',;]{0,100}[a-z])[\\w.~+/=!@#$%^*-]{8,4000}`,
       'gi',
     ),
     (_match, name) => `${name}${MASK}`,
   ],
   // Tokens that carry their issuer's prefix.
-  [new RegExp(`(?<![A-Za-z0-9_])(?:${tokenPrefixes})(?=[\\w.-]*\\d)[\\w.-]{16,4000}`, 'g'), MASK],
+  [new RegExp(`(?<![A-Za-z0-9_])(?:${tokenPrefixes})(?=[\\w.-]{0,100}\\d)[\\w.-]{16,4000}`, 'g'), MASK],
   [/(?<![A-Za-z0-9])(?:AKIA|ASIA|AROA|AIDA)[A-Z2-7]{16}(?![A-Za-z0-9])/g, MASK],
   [/(?<![\w-])AIza[\w-]{35}(?![\w-])/g, MASK],
   [/(?<![A-Za-z0-9_-])eyJ[\w-]{8,8000}\.[\w-]{8,20000}\.[\w-]{0,2000}/g, MASK],

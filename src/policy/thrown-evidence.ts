@@ -1,7 +1,8 @@
 /** What one thrown thing, looked at alone, says about the kind of its failure. `classifyThrown` weighs it over the tree. */
 import type { ClassifiedFailure, FailureClass, Violation } from '../contract/failure.js';
+import type { Json } from '../contract/json.js';
 import { classifyHttpAnswer } from './classify-http.js';
-import { networkFault, saysCertificate, saysNetwork } from './network-codes.js';
+import { fetchRefusal, networkFault, saysCertificate, saysNetwork } from './network-codes.js';
 import { elements, headersOf, isArray, jsonOf, nameOf, read, readText } from './thrown-shape.js';
 import { classOfCode, classOfGrpcStatus, classOfJsonRpcCode } from './upstream-codes.js';
 
@@ -35,17 +36,25 @@ function fromAnswer(thing: unknown, nowMs: number): Evidence | undefined {
     read(thing, 'data'),
     read(thing, 'error'),
   ];
-  const body = bodies.map((each) => jsonOf(each)).find((json) => json !== undefined && json !== null && json !== '');
+  const given = bodies.map((each) => jsonOf(each)).find((json) => json !== undefined && json !== null && json !== '');
+  const body = given ?? bodyFromFields(thing);
   const requestHeaders = firstGiven([read(read(thing, 'config'), 'headers'), read(thing, 'requestHeaders')]);
   const answer = classifyHttpAnswer(
     { status, headers, body, ...(requestHeaders === undefined ? {} : { requestHeaders: headersOf(requestHeaders) }) },
     nowMs,
   );
   if (!answer) return undefined;
+  if (given === undefined) delete answer.reason;
   const message = readText(thing, 'message');
   if (answer.reason === undefined && message !== undefined && !saysOnlyStatus(message)) answer.reason = message;
   const { effectState: _effectState, ...rest } = answer;
   return { ...rest, answer };
+}
+
+/** Clients that parsed the body keep its code on the error: as `code`, or (AWS) as the name. */
+function bodyFromFields(thing: unknown): Json | undefined {
+  const code = readText(thing, 'code') ?? (read(thing, '$fault') === undefined ? undefined : nameOf(thing));
+  return code === undefined ? undefined : { error: { code } };
 }
 
 function statusOf(thing: unknown, response: unknown): number | undefined {
@@ -90,6 +99,8 @@ function fromCodes(thing: unknown): Evidence | undefined {
     const failureClass = classOfCode(name);
     if (failureClass) return withWords(failureClass, thing);
   }
+  const refusal = fetchRefusal(message);
+  if (refusal) return { class: refusal.class, reason: refusal.words, unsent: refusal.unsent };
   if (saysCertificate(message))
     return { class: 'misconfigured', reason: "the service's certificate could not be verified", unsent: true };
   return undefined;
@@ -127,6 +138,7 @@ const classByName: Record<string, FailureClass> = {
   AI_InvalidResponseDataError: 'protocol_error',
   AI_EmptyResponseBodyError: 'protocol_error',
   AI_JSONParseError: 'protocol_error',
+  HTTPParserError: 'protocol_error',
   AI_TypeValidationError: 'protocol_error',
 };
 

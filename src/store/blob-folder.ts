@@ -3,7 +3,8 @@ import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContentIds } from './content-ids.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
-import { StoreError, type Store } from './store.js';
+import type { WorkerStore } from './shared-state.js';
+import { StoreError } from './store.js';
 
 /**
  * Bodies of this size and more are kept as files: from about 100 KB on, files are read and written faster than rows of a
@@ -15,19 +16,19 @@ export const LARGE_BODY_BYTES = 100_000;
  * The store with its large bodies in a folder, a file each, named by the same id as a row would be. The folder must be one
  * that every worker of the store sees, and it belongs to the store as its database does: back up both.
  */
-export function withBlobFolder(store: Store, { folder, ids }: { folder: string; ids: ContentIds }): Store {
+export function withBlobFolder(store: WorkerStore, { folder, ids }: { folder: string; ids: ContentIds }): WorkerStore {
   return new StoreWithBlobs(store, new BlobFolder(folder), ids);
 }
 
 class StoreWithBlobs extends RequestStore {
   readonly storeId: string;
-  readonly #store: Store;
+  readonly #store: WorkerStore;
   readonly #blobs: BlobFolder;
   readonly #ids: ContentIds;
   readonly #writing = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(store: Store, blobs: BlobFolder, ids: ContentIds) {
+  constructor(store: WorkerStore, blobs: BlobFolder, ids: ContentIds) {
     super();
     this.storeId = store.storeId;
     this.#store = store;
@@ -49,8 +50,8 @@ class StoreWithBlobs extends RequestStore {
   override getBody = async (id: string): Promise<Uint8Array | undefined> =>
     (await this.#store.getBody(id)) ?? (await this.#blobs.read(id));
 
-  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<Store[M]>): ReturnType<Store[M]> {
-    return (this.#store[method] as (...values: unknown[]) => ReturnType<Store[M]>)(...args);
+  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<WorkerStore[M]>): ReturnType<WorkerStore[M]> {
+    return (this.#store[method] as (...values: unknown[]) => ReturnType<WorkerStore[M]>)(...args);
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { PostgresTls } from './postgres-address.js';
 import { openPostgresStore } from './postgres-store.js';
+import type { WorkerStore } from './shared-state.js';
 import { openSqliteStore } from './sqlite-store.js';
-import type { Store } from './store.js';
 
 /** A SQLite file, for the workers of one machine. */
 export interface SqliteChoice {
@@ -31,7 +31,7 @@ export interface BlobChoice {
 export type StoreChoice = SqliteChoice | PostgresChoice;
 
 /** Opens the store, creating it where there is none. Rejects with a `StoreError`. */
-export async function openStore(choice: StoreChoice): Promise<Store> {
+export async function openStore(choice: StoreChoice): Promise<WorkerStore> {
   if ('path' in choice) return await openSqliteStore(choice);
   const { url, ...options } = choice;
   return await openPostgresStore({ connectionString: url, ...options });

@@ -111,6 +111,13 @@ export const MIGRATIONS: readonly string[] = [
     failure       text,
     PRIMARY KEY (key, start)
   );
+
+  -- State of breakers, limiters, retry budgets and locks, by kind and name. Written without a sync to disk.
+  CREATE TABLE shared (
+    name          text PRIMARY KEY,
+    state         text NOT NULL,
+    updated_at_ms bigint NOT NULL
+  );
   `,
 ];
 

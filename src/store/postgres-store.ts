@@ -5,11 +5,15 @@ import { contentOperations } from './postgres-content.js';
 import { openPostgresDatabase, type PostgresDatabase, type PostgresOptions } from './postgres-database.js';
 import { toStoreError } from './postgres-error.js';
 import { runOperations } from './postgres-runs.js';
+import { sharedOperations } from './postgres-shared.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
-import { StoreError, type Store } from './store.js';
+import type { WorkerStore } from './shared-state.js';
+import { StoreError } from './store.js';
 
 /** Every method of the store, as it is performed on the database. */
-type Operations = { [M in RequestMethod]: (...args: Parameters<Store[M]>) => ReturnType<Store[M]> };
+type Operations = {
+  [M in RequestMethod]: (...args: Parameters<WorkerStore[M]>) => Promise<Awaited<ReturnType<WorkerStore[M]>>>;
+};
 
 /**
  * Opens the PostgreSQL store (15 or newer), creating its schema and tables where there are none. Any number of processes on
@@ -28,7 +32,7 @@ export async function openPostgresStore(
     /** Where large bodies are kept. Default: in the database itself. */
     blobs?: { folder: string };
   },
-): Promise<Store> {
+): Promise<WorkerStore> {
   const database = await openPostgresDatabase(options);
   const store = new PostgresStore(database);
   return options.blobs ? withBlobFolder(store, { ...options.blobs, ids: contentIds(database.tenantKey) }) : store;
@@ -51,15 +55,16 @@ class PostgresStore extends RequestStore {
       ...content,
       ...callOperations(database),
       ...runOperations(database, content),
+      ...sharedOperations(database),
     };
   }
 
-  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<Store[M]>): ReturnType<Store[M]> {
+  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<WorkerStore[M]>): ReturnType<WorkerStore[M]> {
     const answer = this.#perform(method, args);
     this.#pending.add(answer);
     const settled = () => this.#pending.delete(answer);
     answer.then(settled, settled);
-    return answer as ReturnType<Store[M]>;
+    return answer as ReturnType<WorkerStore[M]>;
   }
 
   close(): Promise<void> {

@@ -3,8 +3,9 @@ import { Worker } from 'node:worker_threads';
 import { withBlobFolder } from './blob-folder.js';
 import { contentIds, type StoreIdentity } from './content-ids.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
+import type { WorkerStore } from './shared-state.js';
 import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
-import { StoreError, type Store } from './store.js';
+import { StoreError } from './store.js';
 
 /** How long a request waits for the locks of other processes before it rejects as `unavailable`. They hold them for ms. */
 const DEFAULT_BUSY_TIMEOUT_MS = 10_000;
@@ -24,7 +25,7 @@ export async function openSqliteStore(options: {
   busyTimeoutMs?: number;
   /** Where large bodies are kept. Default: in the file itself. */
   blobs?: { folder: string };
-}): Promise<Store> {
+}): Promise<WorkerStore> {
   const path = resolve(options.path);
   const threadOptions: ThreadOptions = { path, busyTimeoutMs: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS };
   // Beside this file and of its kind: compiled, or TypeScript where the source itself is run.
@@ -103,9 +104,9 @@ class SqliteStore extends RequestStore {
     await exited;
   }
 
-  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<Store[M]>): ReturnType<Store[M]> {
-    if (this.#ended) return Promise.reject(this.#ended) as ReturnType<Store[M]>;
-    return this.#send((id) => ({ id, method, args })) as ReturnType<Store[M]>;
+  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<WorkerStore[M]>): ReturnType<WorkerStore[M]> {
+    if (this.#ended) return Promise.reject(this.#ended) as ReturnType<WorkerStore[M]>;
+    return this.#send((id) => ({ id, method, args })) as ReturnType<WorkerStore[M]>;
   }
 
   async #send(request: (id: number) => StoreRequest): Promise<unknown> {

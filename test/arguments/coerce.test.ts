@@ -76,7 +76,7 @@ describe('coercion', () => {
     expect(await coerced({ type: 'string' }, null, { required: ['a'] })).toMatchObject({
       ok: false,
       value: { a: null },
-      failure: { violations: [{ path: '/a', problem: 'a must be text, but is null' }] },
+      failure: { violations: [{ path: '/a', problem: 'must be text, but is null' }] },
     });
   });
 

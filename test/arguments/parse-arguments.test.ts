@@ -152,7 +152,7 @@ describe('lossless repairs', () => {
   it('do not take no text for no arguments where the tool needs some', () => {
     const result = read('', 'stop', { type: 'object', required: ['path'] });
     expect(result).toMatchObject({ ok: false, failure: { code: 'PARAM_MISSING_001' } });
-    expect(result.ok || result.failure.reason).toBe('No arguments were sent, but one is needed: path.');
+    expect(result.ok || result.failure.reason).toBe('No arguments were sent, but one is needed: path');
   });
 });
 

@@ -38,35 +38,35 @@ describe('violations', () => {
     expect(await violationsOf(order, args)).toEqual([
       {
         path: '/order_id',
-        problem: 'order_id is missing (you sent "orderId" instead)',
+        problem: 'is missing (you sent "orderId" instead)',
         expected: 'text, matching ^ORD-\\d{4}$',
         example: 'ORD-1111',
       },
       {
         path: '/orderId',
-        problem: 'unknown argument "orderId" (did you mean order_id?)',
+        problem: 'is an unknown argument (did you mean order_id?)',
         expected: 'only order_id, amount, reason, when, lines',
       },
       {
         path: '/amount',
-        problem: 'amount must be 1 or more, but is 0',
+        problem: 'must be 1 or more, but is 0',
         expected: 'a whole number, 1 to 500',
         example: 1,
       },
       {
         path: '/reason',
-        problem: 'reason must be one of "damaged", "late", but is the text "lost"',
+        problem: 'must be one of "damaged", "late", but is the text "lost"',
         expected: 'one of "damaged", "late"',
         example: 'damaged',
       },
       {
         path: '/when',
-        problem: 'when must be a date (YYYY-MM-DD), but is the text "tomorrow"',
+        problem: 'must be a date (YYYY-MM-DD), but is the text "tomorrow"',
         expected: 'a date (YYYY-MM-DD)',
         example: '2026-01-31',
       },
-      { path: '/lines/0/sku', problem: 'lines[0].sku is missing', expected: 'text', example: 'text' },
-      { path: '/lines/1/sku', problem: 'lines[1].sku must be text, but is 3', expected: 'text', example: 'text' },
+      { path: '/lines/0/sku', problem: 'is missing', expected: 'text', example: 'text' },
+      { path: '/lines/1/sku', problem: 'must be text, but is 3', expected: 'text', example: 'text' },
     ]);
   });
 
@@ -90,29 +90,29 @@ describe('violations', () => {
     expect(result.ok).toBe(false);
     if (!result.ok) {
       expect(result.failure.violations).toHaveLength(25);
-      expect(result.failure.reason).toContain('and 35 more');
+      expect(result.failure.reason).toBe('60 things are wrong, these are the first 25');
     }
   });
 
   it.each([
-    [{ minLength: 3 }, 'ab', 'a must have at least 3 characters, but is the text "ab"'],
-    [{ maxLength: 1 }, 'ab', 'a must have at most 1 character, but is the text "ab"'],
-    [{ minItems: 1 }, [], 'a must have at least 1 item, but is a list'],
-    [{ uniqueItems: true }, [1, 1], 'a must not list the same item twice (items 0 and 1), but is a list'],
-    [{ exclusiveMinimum: 0 }, 0, 'a must be more than 0, but is 0'],
-    [{ multipleOf: 5 }, 7, 'a must be a multiple of 5, but is 7'],
-    [{ const: 'x' }, 'y', 'a must be exactly "x", but is the text "y"'],
-    [{ not: { type: 'string' } }, 'y', 'a has a form that is not allowed, but is the text "y"'],
-    [false, 1, 'a is not allowed here'],
-    [{ type: ['string', 'null'] }, 5, 'a must be text or null, but is 5'],
+    [{ minLength: 3 }, 'ab', 'must have at least 3 characters, but is the text "ab"'],
+    [{ maxLength: 1 }, 'ab', 'must have at most 1 character, but is the text "ab"'],
+    [{ minItems: 1 }, [], 'must have at least 1 item, but is a list'],
+    [{ uniqueItems: true }, [1, 1], 'must not list the same item twice (items 0 and 1), but is a list'],
+    [{ exclusiveMinimum: 0 }, 0, 'must be more than 0, but is 0'],
+    [{ multipleOf: 5 }, 7, 'must be a multiple of 5, but is 7'],
+    [{ const: 'x' }, 'y', 'must be exactly "x", but is the text "y"'],
+    [{ not: { type: 'string' } }, 'y', 'has a form that is not allowed, but is the text "y"'],
+    [false, 1, 'is not allowed here'],
+    [{ type: ['string', 'null'] }, 5, 'must be text or null, but is 5'],
     [
       { type: 'object', propertyNames: { pattern: '^[a-z]+$' } },
       { B: 1 },
-      'the name "B" is not allowed: it must match ^[a-z]+$',
+      'is not allowed as a name: it must match ^[a-z]+$',
     ],
-    [{ type: 'object', dependentRequired: { b: ['c'] } }, { b: 1 }, 'a.c is missing (needed beside b)'],
-    [{ contains: { const: 1 } }, [2], 'a must contain at least 1 item of the form asked for, but is a list'],
-    [{ type: 'array', prefixItems: [{}], items: false }, [1, 2], 'a must not have more than 1 item, but is a list'],
+    [{ type: 'object', dependentRequired: { b: ['c'] } }, { b: 1 }, 'is missing (needed beside b)'],
+    [{ contains: { const: 1 } }, [2], 'must contain at least 1 item of the form asked for, but is a list'],
+    [{ type: 'array', prefixItems: [{}], items: false }, [1, 2], 'must not have more than 1 item, but is a list'],
   ])('read as sentences: %j', async (schema, value, problem) => {
     const [violation, ...more] = await violationsOf(
       { type: 'object', properties: { a: schema } },
@@ -128,7 +128,7 @@ describe('violations', () => {
     expect(await violationsOf(schema, { a: 'May' })).toEqual([
       {
         path: '/a',
-        problem: 'a must be a date (YYYY-MM-DD), but is the text "May"',
+        problem: 'must be a date (YYYY-MM-DD), but is the text "May"',
         expected: 'a date (YYYY-MM-DD)',
         example: '2026-01-31',
       },
@@ -144,14 +144,14 @@ describe('violations', () => {
       $defs: { More: { properties: { limit: {} } } },
     };
     expect(await violationsOf(schema, { limits: 1 })).toEqual([
-      { path: '/limits', problem: 'unknown argument "limits" (did you mean limit?)', expected: 'only a, limit' },
+      { path: '/limits', problem: 'is an unknown argument (did you mean limit?)', expected: 'only a, limit' },
     ]);
   });
 
   it('say once what a value must be, not its type as well', async () => {
     const schema = { type: 'object', properties: { a: { type: 'integer', enum: [1, 2] } } };
     expect(await violationsOf(schema, { a: 'x' })).toEqual([
-      { path: '/a', problem: 'a must be one of 1, 2, but is the text "x"', expected: 'one of 1, 2', example: 1 },
+      { path: '/a', problem: 'must be one of 1, 2, but is the text "x"', expected: 'one of 1, 2', example: 1 },
     ]);
   });
 
@@ -168,7 +168,7 @@ describe('violations', () => {
 
   it('see own keys only: an argument named toString is missing until it is sent', async () => {
     const schema = { type: 'object', properties: { toString: { type: 'string' } }, required: ['toString'] };
-    expect(await violationsOf(schema, {})).toMatchObject([{ path: '/toString', problem: 'toString is missing' }]);
+    expect(await violationsOf(schema, {})).toMatchObject([{ path: '/toString', problem: 'is missing' }]);
   });
 });
 
@@ -195,8 +195,8 @@ describe('unions', () => {
 
   it('complain about the alternative that was meant', async () => {
     expect(await violationsOf(pet, { pet: { kind: 'dog', born: 'May' }, note: 'long' })).toMatchObject([
-      { path: '/pet/born', problem: 'pet.born must be a date (YYYY-MM-DD), but is the text "May"' },
-      { path: '/note', problem: 'note must have at most 3 characters, but is the text "long"' },
+      { path: '/pet/born', problem: 'must be a date (YYYY-MM-DD), but is the text "May"' },
+      { path: '/note', problem: 'must have at most 3 characters, but is the text "long"' },
     ]);
   });
 
@@ -204,7 +204,7 @@ describe('unions', () => {
     expect(await violationsOf(pet, { pet: { kind: 'fish' } })).toEqual([
       {
         path: '/pet',
-        problem: 'pet has none of the allowed forms',
+        problem: 'has none of the allowed forms',
         expected: 'an object with kind = "cat", lives or an object with kind = "dog", born',
         example: { kind: 'cat', lives: 1 },
       },
@@ -214,7 +214,7 @@ describe('unions', () => {
   it('say so where a value fits more than one form of oneOf', async () => {
     const schema = { type: 'object', properties: { a: { oneOf: [{ type: 'integer' }, { minimum: 0 }] } } };
     expect(await violationsOf(schema, { a: 1 })).toMatchObject([
-      { problem: 'a fits more than one of the allowed forms, and must fit exactly one, but is 1' },
+      { problem: 'fits more than one of the allowed forms, and must fit exactly one, but is 1' },
     ]);
   });
 });

@@ -321,7 +321,7 @@ describe('A09 numbers and booleans as text', () => {
     async ({ args, given }) => {
       const outcome = await outcomeOf(schema, JSON.stringify(args));
       if (given) expect(outcome.given).toEqual(given);
-      else expect(outcome.refused).toContain('limit must be a whole number');
+      else expect(outcome.refused).toContain('must be a whole number');
     },
   );
 
@@ -613,7 +613,10 @@ describe('S09 additionalProperties', () => {
     async ({ schema, args, runs }) => {
       const outcome = await outcomeOf(schema, JSON.stringify(args));
       if (runs) expect(outcome).toEqual({ given: args, repairs: [] });
-      else expect(outcome.refused).toMatch(/unknown argument "bogus"|n must be a number/);
+      else
+        expect(outcome.refused).toMatch(
+          /"\/bogus","problem":"is an unknown argument|"\/n","problem":"must be a number/,
+        );
       expect(schemaForProvider(schema)['additionalProperties']).toEqual(schema['additionalProperties']);
     },
   );

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { openPostgresStore } from '../../src/store/postgres-store.js';
 import type { Store } from '../../src/store/store.js';
 import { describePostgres, startPostgres, type PostgresServer } from '../support/postgres.js';
+import { describeSharedStateContract } from './shared-state-contract.js';
 import { describeStoreContract } from './store-contract.js';
 import { assistant, eventsFor, recordedOf, runOf } from './store-samples.js';
 
@@ -19,7 +20,7 @@ describePostgres('on a real server', () => {
   }, 60_000);
   afterAll(() => server.stop());
 
-  describeStoreContract('PostgreSQL', async () => {
+  async function postgresPlace() {
     const database = await server.createDatabase();
     const location = server.url(database);
     return {
@@ -28,7 +29,10 @@ describePostgres('on a real server', () => {
       location,
       remove: () => server.run('postgres', `DROP DATABASE ${database}`).then(() => undefined),
     };
-  });
+  }
+
+  describeStoreContract('PostgreSQL', postgresPlace);
+  describeSharedStateContract('PostgreSQL', postgresPlace);
 
   describe('PostgreSQL', () => {
     let database: string;

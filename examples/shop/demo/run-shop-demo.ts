@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readEffectCounts } from '../backend/journal.ts';
+import { checkEffects, type CheckedEffect } from './expected-effects.ts';
+import { defaultKills, momentInWords, type Kill } from './kills.ts';
+import type { StepStory } from './run-story.ts';
+import { shopAdmin } from './shop-admin.ts';
+import { Stage } from './stage.ts';
+
+export const task =
+  'Maya Lindqvist (maya.lindqvist@example.com) does not want what she ordered recently. Find her orders of the last ' +
+  '60 days. Cancel what has not shipped; where that is refused, ask for a return. Refund what she paid for them, print ' +
+  'a label for each return, and write her one message that sums up what was done.';
+
+export interface ShopDemoOptions {
+  /** Folder that holds `.perdure/`, where server, store and shop keep their state. Default: the example's folder. */
+  rootDir?: string;
+  /** What is killed, in this order. Default: the worker, when the first refund is committed and not yet answered. */
+  kills?: readonly Kill[];
+  /** `provider:model` instead of the scripted one. */
+  model?: string;
+  /** Aborted, it ends everything that was started; the demo then rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** Receives what happens, a line at a time. */
+  log?(line: string): void;
+  /** Called when the run is over and everything still runs. */
+  beforeEnd?(result: ShopDemoResult): Promise<void>;
+}
+
+export interface ShopDemoResult {
+  runId: string;
+  /** How the run ended, e.g. `completed`; `running` where it did not. */
+  state: string;
+  answer: string;
+  steps: StepStory[];
+  /** What happened in the shop, read from its database. */
+  effects: CheckedEffect[];
+  /** Kills that were carried out. */
+  kills: Kill[];
+  /** The run in the Temporal UI. */
+  uiUrl: string | undefined;
+  /** What shop, server and worker wrote. */
+  logPath: string;
+}
+
+/**
+ * Runs the demo's task against a real shop on a real Temporal server, and kills what it is told to kill. Ends everything
+ * it started, whatever happens. Rejects where something could not be started, or ended by itself.
+ */
+export async function runShopDemo(options: ShopDemoOptions = {}): Promise<ShopDemoResult> {
+  const { log = () => undefined, signal = new AbortController().signal } = options;
+  signal.throwIfAborted();
+  const stage = await Stage.open({ rootDir: options.rootDir ?? resolve(import.meta.dirname, '..'), log });
+  const aborted = new Promise<never>((_, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([perform(stage, options, log), stage.broken, aborted]);
+  } finally {
+    await stage.close();
+  }
+}
+
+async function perform(stage: Stage, options: ShopDemoOptions, log: (line: string) => void): Promise<ShopDemoResult> {
+  const runId = `shop-${randomBytes(3).toString('hex')}`;
+  log(`shop ${stage.shopUrl}`);
+  log(`Temporal server ${stage.serverAddress}, UI ${stage.uiUrl(runId) ?? 'unknown'}`);
+  stage.startWorker();
+
+  const over = new AbortController();
+  const kills = killInTurn(stage, options.kills ?? defaultKills, over.signal);
+  const model = options.model === undefined ? [] : ['--model', options.model];
+  const run = stage.perdure(['run', '--id', runId, '--follow', ...model, task], log).finally(() => over.abort());
+  const [carriedOut] = await Promise.all([kills, run]);
+
+  const shown = await stage.perdure(['show', runId, '--json'], log);
+  if (shown.exitCode !== 0) throw new Error(`the run ${runId} is not known; see ${stage.logPath}`);
+  const description = JSON.parse(shown.stdout) as {
+    state: string;
+    steps: StepStory[];
+    result?: { answer: string };
+  };
+  const result: ShopDemoResult = {
+    runId,
+    state: description.state,
+    answer: description.result?.answer ?? '',
+    steps: description.steps,
+    effects: checkEffects(readEffectCounts(stage.shopDbPath)),
+    kills: carriedOut,
+    uiUrl: stage.uiUrl(runId),
+    logPath: stage.logPath,
+  };
+  await options.beforeEnd?.(result);
+  return result;
+}
+
+/** Carries out one kill after the other until the run is over. Returns those that came to pass. */
+async function killInTurn(stage: Stage, kills: readonly Kill[], over: AbortSignal): Promise<Kill[]> {
+  const carriedOut: Kill[] = [];
+  for (const kill of kills) {
+    if (!(await momentOf(kill, stage, over))) break;
+    if (kill.what === 'server') {
+      await stage.restartServer(momentInWords(kill));
+    } else {
+      await stage.killWorker(momentInWords(kill));
+      stage.startWorker();
+    }
+    await shopAdmin(stage.shopUrl).releaseAll();
+    carriedOut.push(kill);
+  }
+  return carriedOut;
+}
+
+/** Waits for the moment; false where the run was over before. */
+async function momentOf(kill: Kill, stage: Stage, over: AbortSignal): Promise<boolean> {
+  if ('afterMs' in kill) {
+    await sleep(kill.afterMs, undefined, { signal: over }).catch(() => undefined);
+    return !over.aborted;
+  }
+  const admin = shopAdmin(stage.shopUrl);
+  await admin.hold(kill.operation, kill.moment);
+  return (await admin.waitForHeld(over)) !== undefined;
+}

@@ -1,0 +1,32 @@
+import type { RunState } from '../../client/run-description.js';
+import { exitCodes } from '../exit-code.js';
+import type { Platform } from '../platform.js';
+import { renderRunList } from '../render/run-list.js';
+import { makeStyle } from '../render/style.js';
+
+export interface ListCommandOptions {
+  status?: RunState;
+  limit: number;
+  json?: boolean;
+}
+
+/** `perdure list`: the newest runs first. */
+export async function listCommand(platform: Platform, options: ListCommandOptions): Promise<number> {
+  const client = await platform.openClient();
+  try {
+    const { status, limit } = options;
+    const runs = await client.list({ limit, ...(status !== undefined && { state: status }) });
+    if (options.json) {
+      platform.out.write(`${JSON.stringify(runs, null, 2)}\n`);
+    } else if (runs.length === 0) {
+      const which = status === undefined ? 'No runs yet.' : `No run is ${status}.`;
+      platform.err.write(`${which} Start one: perdure run "what the agent is to do"\n`);
+    } else {
+      const { colour, columns } = platform.out;
+      platform.out.write(`${renderRunList(runs, makeStyle({ colour, columns, nowMs: platform.nowMs() }))}\n`);
+    }
+    return exitCodes.done;
+  } finally {
+    await client.close();
+  }
+}

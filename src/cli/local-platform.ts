@@ -1,0 +1,222 @@
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openParts } from '../client/open-parts.js';
+import { Perdure } from '../client/perdure-client.js';
+import { PerdureError } from '../client/perdure-error.js';
+import type { ResolvedConfig } from '../config/config.js';
+import { findConfigFile, loadConfig } from '../config/load-config.js';
+import type { ManifestTool } from '../contract/manifest.js';
+import { resolveModel } from '../models/resolve-model.js';
+import { type FoundServer, openServer, resolveServer, ServerUnreachableError } from '../server/connection.js';
+import type { DevServer } from '../server/dev-server.js';
+import { buildManifest } from '../tools/manifest.js';
+import { exitCodes } from './exit-code.js';
+import type { LocalWorker } from './local-worker.js';
+import type { Client, Engine, Platform, RunningWorker, Screen } from './platform.js';
+import { StreamScreen } from './stream-screen.js';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** This process, its folder, and the servers that can be reached from here. */
+export class LocalPlatform implements Platform {
+  readonly out: Screen;
+  readonly err: Screen;
+  readonly #cwd: string;
+  readonly #env: Environment;
+  #configFile: string | undefined;
+
+  constructor(options: { cwd: string; env: Environment }) {
+    this.#cwd = options.cwd;
+    this.#env = options.env;
+    this.out = new StreamScreen(process.stdout, options.env);
+    this.err = new StreamScreen(process.stderr, options.env);
+  }
+
+  useConfig(file: string): void {
+    this.#configFile = file;
+  }
+
+  nowMs(): number {
+    return Date.now();
+  }
+
+  async sleep(ms: number): Promise<void> {
+    await sleep(ms);
+  }
+
+  async readStdin(): Promise<string> {
+    return await text(process.stdin);
+  }
+
+  onInterrupt(listener: () => void): () => void {
+    let isAsked = false;
+    const interrupted = (): void => {
+      // The second time a person means now; the embedded server ends with this process by itself.
+      if (isAsked) process.exit(exitCodes.detached);
+      isAsked = true;
+      listener();
+    };
+    process.on('SIGINT', interrupted).on('SIGTERM', interrupted);
+    return () => process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
+  }
+
+  async loadTools(): Promise<ManifestTool[]> {
+    return buildManifest((await this.#loadConfig()).tools).tools;
+  }
+
+  async openClient(): Promise<Client> {
+    const config = await this.#loadConfig();
+    const server = await resolveServer({ rootDir: config.rootDir, env: this.#env });
+    if (server.kind === 'none') return new Perdure(await openParts(config, undefined));
+    try {
+      return new Perdure(await openParts(config, server));
+    } catch (error) {
+      if (!(error instanceof ServerUnreachableError)) throw error;
+      this.err.write(`${error.message}\nWhat follows is what the store knew last.\n`);
+      return new Perdure(await openParts(config, undefined));
+    }
+  }
+
+  async openEngine(options: { model?: string }): Promise<Engine> {
+    const config = await this.#loadConfig();
+    const found = await resolveServer({ rootDir: config.rootDir, env: this.#env });
+    // Elsewhere a worker has its own environment, and with it its own model; here it is this one's.
+    if (found.kind === 'none') await this.#requireModel(config, options.model);
+    const { server, started } = await this.#openServer(config);
+    if (!started) {
+      const client = new Perdure(await openParts(config, server));
+      return { client, embedded: false, broken: never(), stop: () => client.close() };
+    }
+    const logPath = workerLogPath(config);
+    const worker = await this.#startWorker({ config, server, started, logPath });
+    const client = new Perdure(await openParts(config, server).catch(stopping(worker)));
+    const stop = async (): Promise<void> => {
+      await client.close();
+      await worker.stop();
+    };
+    return { client, embedded: true, logPath, broken: worker.broken, stop };
+  }
+
+  async openWorker(options: { embed: boolean }): Promise<RunningWorker> {
+    const config = await this.#loadConfig();
+    const { server, started } = options.embed ? await this.#openDevServer(config) : await this.#findServer(config);
+    // A person at a terminal wants the links; a service's log is its standard error.
+    const logPath = options.embed && this.err.isTerminal ? workerLogPath(config) : undefined;
+    const worker = await this.#startWorker({ config, server, started, ...(logPath !== undefined && { logPath }) });
+    const { address, namespace, source, uiUrl } = server;
+    return {
+      server: { address, namespace, source, startedHere: started !== undefined, ...(uiUrl !== undefined && { uiUrl }) },
+      taskQueue: worker.taskQueue,
+      tools: config.tools.map((tool) => tool.definition.name),
+      model: config.model?.name,
+      configPath: this.#configFile ?? findConfigFile(this.#cwd),
+      ...(logPath !== undefined && { logPath }),
+      broken: worker.broken,
+      stop: () => worker.stop(),
+    };
+  }
+
+  async #loadConfig(): Promise<ResolvedConfig> {
+    const file = this.#configFile;
+    return await loadConfig({ cwd: this.#cwd, env: this.#env, ...(file !== undefined && { file }) });
+  }
+
+  async #requireModel(config: ResolvedConfig, choice: string | undefined): Promise<void> {
+    // Throws a `ConfigError` that says what to install or set.
+    if (choice !== undefined) await resolveModel(choice, { rootDir: config.rootDir, env: this.#env });
+    else if (!config.model) {
+      throw new PerdureError('no_model', 'No model is set up.', {
+        next: 'Set model in perdure.config.ts, or OPENAI_API_KEY, or give one: perdure run --model provider:model "…"',
+      });
+    }
+  }
+
+  async #findServer(config: ResolvedConfig): Promise<{ server: FoundServer; started?: undefined }> {
+    const server = await resolveServer({ rootDir: config.rootDir, env: this.#env });
+    if (server.kind !== 'none') return { server };
+    throw new PerdureError('server_unreachable', 'There is no Temporal server for a worker to ask for work.', {
+      next: 'Start the embedded one and a worker with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
+    });
+  }
+
+  async #openDevServer(config: ResolvedConfig): Promise<{ server: FoundServer; started?: DevServer }> {
+    const opened = await this.#openServer(config);
+    if (opened.started || opened.server.kind !== 'dev') return opened;
+    const link = opened.server.uiUrl === undefined ? '' : `, its Temporal UI is ${opened.server.uiUrl}`;
+    throw new PerdureError('usage', `The server of this folder runs already${link}.`, {
+      next: 'Use it: perdure run "…" - or add a worker to it: perdure worker',
+    });
+  }
+
+  async #openServer(config: ResolvedConfig): Promise<{ server: FoundServer; started?: DevServer }> {
+    const log = (line: string): void => this.err.write(`${line}\n`);
+    return await openServer({ rootDir: config.rootDir, env: this.#env, log });
+  }
+
+  /** A worker that is stopped before the server that was started for it. */
+  async #startWorker(options: {
+    config: ResolvedConfig;
+    server: FoundServer;
+    started: DevServer | undefined;
+    logPath?: string;
+  }): Promise<LocalWorker> {
+    const { started, ...workerOptions } = options;
+    try {
+      // Loaded here: the worker's native part would cost every other command half a second.
+      const { startLocalWorker } = await import('./local-worker.js');
+      const worker = await startLocalWorker(workerOptions);
+      if (!started) return worker;
+      return new ServedWorker(worker, started);
+    } catch (error) {
+      await started?.stop();
+      throw error;
+    }
+  }
+}
+
+/** A worker and the embedded server that it works for. */
+class ServedWorker implements LocalWorker {
+  readonly taskQueue: string;
+  readonly broken: Promise<never>;
+  readonly #worker: LocalWorker;
+  readonly #server: DevServer;
+  #isStopping = false;
+
+  constructor(worker: LocalWorker, server: DevServer) {
+    this.#worker = worker;
+    this.#server = server;
+    this.taskQueue = worker.taskQueue;
+    this.broken = Promise.race([worker.broken, this.#serverBroken()]);
+    this.broken.catch(() => undefined);
+  }
+
+  async #serverBroken(): Promise<never> {
+    await this.#server.ended;
+    if (this.#isStopping) return await never();
+    throw new PerdureError('server_unreachable', 'The embedded Temporal server has ended by itself.', {
+      next: `Its log: ${this.#server.logPath}`,
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#worker.stop();
+    await this.#server.stop();
+  }
+}
+
+function stopping(worker: LocalWorker): (error: unknown) => Promise<never> {
+  return async (error) => {
+    await worker.stop();
+    throw error;
+  };
+}
+
+function workerLogPath(config: ResolvedConfig): string {
+  return join(config.rootDir, '.perdure', 'worker.log');
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}

@@ -1,0 +1,90 @@
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DefaultLogger, NativeConnection, Runtime, type LogEntry } from '@temporalio/worker';
+import { pino } from 'pino';
+import type { ResolvedConfig } from '../config/config.js';
+import { operatorLog } from '../operator-log.js';
+import type { FoundServer } from '../server/connection.js';
+import { ServerUnreachableError } from '../server/connection.js';
+import { createWorker } from '../worker.js';
+
+/** A worker in this process. */
+export interface LocalWorker {
+  taskQueue: string;
+  /** Rejects where the worker ends without having been told to; never settles otherwise. */
+  broken: Promise<never>;
+  /** Lets calls under way end, up to the worker's grace time. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export interface LocalWorkerOptions {
+  config: ResolvedConfig;
+  server: FoundServer;
+  /** Where the log goes, for a terminal that shows something else. Default: standard error. */
+  logPath?: string;
+}
+
+/** Starts a worker for the server. Throws as `createWorker` does, and `ServerUnreachableError`. */
+export async function startLocalWorker({ config, server, logPath }: LocalWorkerOptions): Promise<LocalWorker> {
+  const logFile = logPath === undefined ? undefined : await openLog(logPath);
+  installRuntime(logFile ?? process.stderr);
+  const connection = await connectWorker(server);
+  try {
+    const log = operatorLog(logFile ? { destination: logFile } : {});
+    const worker = await createWorker({ config, connection, namespace: server.namespace, log });
+    let isStopping = false;
+    const ended = worker.run();
+    const broken = ended.then(() => {
+      if (!isStopping) throw new Error('The worker ended by itself.');
+      return new Promise<never>(() => undefined);
+    });
+    // Whoever waits for it is told; a command that has ended meanwhile does not wait any more.
+    broken.catch(() => undefined);
+    return {
+      taskQueue: worker.taskQueue,
+      broken,
+      async stop() {
+        isStopping = true;
+        worker.shutdown();
+        await ended.catch(() => undefined);
+        await connection.close();
+        logFile?.end();
+      },
+    };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+async function openLog(path: string): Promise<WriteStream> {
+  await mkdir(dirname(path), { recursive: true });
+  const file = createWriteStream(path, { flags: 'a' });
+  await once(file, 'open');
+  return file;
+}
+
+/**
+ * The SDK's own handling of signals is off: this program stops its client, its worker and its server in that order.
+ * Its log has warnings only, beside the operator's lines and in the same form.
+ */
+function installRuntime(destination: NodeJS.WritableStream): void {
+  const lines = pino({ name: 'temporal', level: 'warn', serializers: { error: pino.stdSerializers.err } }, destination);
+  const write = ({ level, message, meta }: LogEntry): void => {
+    if (level === 'ERROR') lines.error(meta ?? {}, message);
+    else lines.warn(meta ?? {}, message);
+  };
+  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN', write) });
+}
+
+async function connectWorker(server: FoundServer): Promise<NativeConnection> {
+  try {
+    return await NativeConnection.connect(server.worker);
+  } catch (error) {
+    throw new ServerUnreachableError(`no Temporal server answers at ${server.address} (chosen by ${server.source})`, {
+      cause: error,
+    });
+  }
+}

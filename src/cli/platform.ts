@@ -1,0 +1,75 @@
+/** What commands need of the world around them. The real one is in `local-platform.ts`; tests bring their own. */
+import type { ManifestTool } from '../contract/manifest.js';
+import type { Perdure } from '../client/perdure-client.js';
+
+/** One of the process's output streams. */
+export interface Screen {
+  readonly isTerminal: boolean;
+  readonly colour: boolean;
+  /** `undefined` in a pipe. */
+  readonly columns: number | undefined;
+  write(text: string): void;
+}
+
+/** The part of the client that commands use. */
+export type Client = Pick<
+  Perdure,
+  | 'start'
+  | 'get'
+  | 'list'
+  | 'describe'
+  | 'describeCall'
+  | 'cancel'
+  | 'waitForResult'
+  | 'hasWorker'
+  | 'runUrl'
+  | 'taskQueue'
+  | 'close'
+>;
+
+/** A client, and what was started to serve it. */
+export interface Engine {
+  client: Client;
+  /** True where this process runs the server and a worker, which end with `stop`. */
+  embedded: boolean;
+  /** Where the worker of this process writes its log, if there is one. */
+  logPath?: string;
+  /** Rejects where server or worker of this process end by themselves; never settles otherwise. */
+  broken: Promise<never>;
+  /** Closes the client, then stops what was started, the worker before the server. */
+  stop(): Promise<void>;
+}
+
+/** A running worker, for `perdure worker` and `perdure dev`. */
+export interface RunningWorker {
+  server: { address: string; namespace: string; source: string; uiUrl?: string; startedHere: boolean };
+  taskQueue: string;
+  tools: string[];
+  model: string | undefined;
+  configPath: string | undefined;
+  /** Where its log goes, if not to standard error. */
+  logPath?: string;
+  /** As in `Engine`. */
+  broken: Promise<never>;
+  stop(): Promise<void>;
+}
+
+export interface Platform {
+  readonly out: Screen;
+  readonly err: Screen;
+  /** The configuration to use from now on, in place of the nearest one. */
+  useConfig(file: string): void;
+  nowMs(): number;
+  sleep(ms: number): Promise<void>;
+  readStdin(): Promise<string>;
+  /** Calls `listener` at Ctrl-C or SIGTERM, in place of the process's end, until the returned function is called. */
+  onInterrupt(listener: () => void): () => void;
+  /** The configuration's tools, as a run started now would pin them. */
+  loadTools(): Promise<ManifestTool[]>;
+  /** A client of the store, and of a server where one answers. */
+  openClient(): Promise<Client>;
+  /** A client of a server; starts the embedded one with a worker where there is none. `model` is checked for existence. */
+  openEngine(options: { model?: string }): Promise<Engine>;
+  /** A worker for the server that is there; with `embed`, for an embedded one that is started. */
+  openWorker(options: { embed: boolean }): Promise<RunningWorker>;
+}

@@ -1,0 +1,26 @@
+import type { ResolvedConfig } from '../config/config.js';
+import { connectClient, type FoundServer } from '../server/connection.js';
+import { openStore } from '../store/open-store.js';
+import type { PerdureParts } from './run-reader.js';
+import { TemporalRuns } from './temporal-runs.js';
+
+/** The Temporal UI of a server started by hand: https://docs.temporal.io/cli/server#start-dev */
+const USUAL_UI = { address: '127.0.0.1:7233', url: 'http://localhost:8233' };
+
+/**
+ * Opens the configuration's store and, where one is given, a connection to the server. `Perdure.close` closes both.
+ * Throws `StoreError` and `ServerUnreachableError`, and leaves nothing open then.
+ */
+export async function openParts(config: ResolvedConfig, server: FoundServer | undefined): Promise<PerdureParts> {
+  const store = await openStore(config.store);
+  if (!server) return { store, server: undefined };
+  try {
+    const connection = await connectClient(server);
+    const { namespace, address } = server;
+    const uiUrl = server.uiUrl ?? (address === USUAL_UI.address ? USUAL_UI.url : undefined);
+    return { store, server: new TemporalRuns({ connection, namespace, address, uiUrl }) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import type { PerdureConfig } from '../config/config.js';
+import { loadConfig } from '../config/load-config.js';
+import { resolveConfig } from '../config/resolve-config.js';
+import type { AgentRunInput, AgentRunResult, RunLimits, RunStatus } from '../contract/run.js';
+import { taskQueueFor } from '../contract/task-queue.js';
+import { resolveServer } from '../server/connection.js';
+import type { RunRecord } from '../store/store.js';
+import { openParts } from './open-parts.js';
+import { PerdureError } from './perdure-error.js';
+import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
+import { RunHandle } from './run-handle.js';
+import { checkRunId, makeRunId } from './run-id.js';
+import { type ListOptions, type PerdureParts, RunReader } from './run-reader.js';
+import type { RunServer } from './run-server.js';
+
+export interface ConnectOptions {
+  /** Default: the nearest `perdure.config.*` from `cwd` upwards. */
+  config?: PerdureConfig;
+  /** Where relative paths start and a configuration is looked for. Default: the process's. */
+  cwd?: string;
+  /** Default: the process's. */
+  env?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface StartOptions {
+  /** The run's name: its workflow id. Default `run-` and six random characters. A name is used once. */
+  id?: string;
+  /** Limits instead of the configuration's, cap by cap. */
+  limits?: Partial<RunLimits>;
+  /** Model instead of the configuration's, `provider:model`. */
+  model?: string;
+}
+
+/**
+ * Starts runs and looks after them. Executes no tools: that is the workers' part. Every method rejects with a
+ * `PerdureError` that says what to do, or a `StoreError`.
+ */
+export class Perdure {
+  readonly taskQueue: string;
+  readonly #parts: PerdureParts;
+  readonly #reader: RunReader;
+
+  constructor(parts: PerdureParts) {
+    this.#parts = parts;
+    this.#reader = new RunReader(parts);
+    this.taskQueue = taskQueueFor(parts.store.storeId);
+  }
+
+  /**
+   * Opens the store and the server that a configuration stands for. `close` it when it is no longer needed.
+   *
+   * Rejects with `ConfigError` (no configuration, or a mistake in it), `StoreError`, and `server_unreachable`.
+   */
+  static async connect(options: ConnectOptions = {}): Promise<Perdure> {
+    const { cwd = process.cwd(), env = process.env } = options;
+    const config = options.config
+      ? await resolveConfig(options.config, { rootDir: cwd, env })
+      : await loadConfig({ cwd, env });
+    const server = await resolveServer({ rootDir: config.rootDir, env });
+    if (server.kind === 'none') throw noServer();
+    return new Perdure(await openParts(config, server));
+  }
+
+  /**
+   * Starts a run of the agent on `task` and returns as soon as the server has it; a worker takes it up when there is
+   * one. Rejects with `run_exists` where the id was used before, `usage` where task or options cannot be meant.
+   */
+  async start(task: string, options: StartOptions = {}): Promise<RunHandle> {
+    refuseCron(options);
+    if (task.trim() === '') {
+      throw new PerdureError('usage', 'The task is empty.', { next: 'perdure run "what the agent is to do"' });
+    }
+    if (options.model !== undefined) checkModelName(options.model);
+    const runId = options.id === undefined ? makeRunId(Math.random) : checkRunId(options.id);
+    await this.#refuseUsedId(runId);
+    // Made here once and carried in the input from then on: a restarted or reset run keeps it, and so its keys.
+    const runKey = randomUUID();
+    const input: AgentRunInput & { runKey: string } = {
+      task,
+      runKey,
+      ...(options.limits && { limits: options.limits }),
+      ...(options.model !== undefined && { model: options.model }),
+    };
+    await this.#connected().start({ id: runId, input, taskQueue: this.taskQueue });
+    return new RunHandle(this, { runId, runKey });
+  }
+
+  /** The server forgets closed runs after its retention; the store does not. */
+  async #refuseUsedId(id: string): Promise<void> {
+    const stored = await this.#reader.storedRun(id);
+    if (!stored) return;
+    throw new PerdureError('run_exists', `A run with the id "${id}" exists already (${stored.status}).`, {
+      next: `Look at it with: perdure show ${id} - or give another --id.`,
+    });
+  }
+
+  /** The newest run first. */
+  async list(options: ListOptions = {}): Promise<RunSummary[]> {
+    return await this.#reader.list(options);
+  }
+
+  /**
+   * The run of that id, or the only one whose id begins so. Rejects with `run_not_found` or `ambiguous_run`, each
+   * naming what could have been meant.
+   */
+  async get(idOrPrefix: string): Promise<RunHandle> {
+    const run = await this.#reader.find(idOrPrefix);
+    return new RunHandle(this, { runId: run.id, runKey: run.runKey });
+  }
+
+  /** See `RunHandle.describe`. */
+  async describe(run: RunHandle): Promise<RunDescription> {
+    return await this.#reader.describe(run);
+  }
+
+  /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
+  async describeCall(run: RunHandle, callId: string): Promise<CallDescription | undefined> {
+    return await this.#reader.describeCall(run, callId);
+  }
+
+  /** See `RunHandle.result`. */
+  async waitForResult(run: RunHandle): Promise<AgentRunResult> {
+    const ended = (await this.#reader.recordOf(run))?.result;
+    if (ended) return await this.#reader.withWholeAnswer(ended, run);
+    const end = await this.#connected().waitForEnd(run.runId);
+    if (end.status === 'reported') return await this.#reader.withWholeAnswer(end.result, run);
+    const stored = await this.#reader.recordOf(run);
+    if (stored?.result) return await this.#reader.withWholeAnswer(stored.result, run);
+    if (end.status === 'cancelled') return await this.#cancelledResult(stored);
+    throw new PerdureError('no_result', `The run ${run.runId} ended without a result: ${endWords(end)}`, {
+      next: `perdure show ${run.runId}`,
+    });
+  }
+
+  /** A run that was cancelled before a worker could write its end. */
+  async #cancelledResult(stored: RunRecord | undefined): Promise<AgentRunResult> {
+    const summary = 'The run was cancelled.';
+    const counters = countersOf(stored ? await this.#reader.stepsOf(stored) : []);
+    return { status: 'cancelled', answer: '', termination: { reason: 'cancelled', summary }, counters };
+  }
+
+  /** See `RunHandle.cancel`. */
+  async cancel(run: RunHandle): Promise<void> {
+    const stored = await this.#reader.recordOf(run);
+    if (stored && stored.status !== 'running') {
+      throw new PerdureError('run_not_found', `The run ${run.runId} has ended already (${stored.status}).`, {
+        next: `perdure show ${run.runId}`,
+      });
+    }
+    await this.#connected().cancel(run.runId);
+  }
+
+  /** Link to the run in the Temporal UI, where its address is known. */
+  runUrl(run: RunHandle): string | undefined {
+    return this.#parts.server?.runUrl(run.runId);
+  }
+
+  /** Whether somebody is there to take up this store's runs. */
+  async hasWorker(): Promise<boolean> {
+    return await this.#connected().hasWorker(this.taskQueue);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#parts.store.close(), this.#parts.server?.close()]);
+  }
+
+  #connected(): RunServer {
+    if (this.#parts.server) return this.#parts.server;
+    throw noServer();
+  }
+}
+
+function noServer(): PerdureError {
+  return new PerdureError('server_unreachable', 'There is no Temporal server.', {
+    next: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
+  });
+}
+
+/** Temporal's cron would start runs that share their first run id and overlap in the store. */
+function refuseCron(options: StartOptions): void {
+  const asked = Object.keys(options).find((name) => name.toLowerCase().startsWith('cron'));
+  if (asked === undefined) return;
+  throw new PerdureError('usage', `${asked}: a run has no cron schedule.`, {
+    next: 'Use a Temporal Schedule that starts agentRun: https://docs.temporal.io/schedule',
+  });
+}
+
+/** Whether the model is there is for the worker to say, which may run elsewhere. */
+function checkModelName(name: string): void {
+  if (/^[^:\s]+:./.test(name)) return;
+  throw new PerdureError('usage', `The model "${name}" names no provider.`, {
+    next: `Write provider:model, for example openai:${name === '' || name.includes(':') ? 'gpt-5' : name}`,
+  });
+}
+
+function endWords(end: { status: RunStatus | 'terminated' | 'timed_out'; reason: string }): string {
+  const how = end.status === 'timed_out' ? 'it timed out' : end.status === 'failed' ? 'it failed' : 'it was terminated';
+  return end.reason === '' ? `${how}.` : `${how} (${end.reason.replace(/\.$/, '')}).`;
+}

@@ -1,0 +1,264 @@
+/** A run as people and scripts read it: put together from what the store and the server know. */
+import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
+import type { Effect, EffectState } from '../contract/effect.js';
+import type { Failure } from '../contract/failure.js';
+import type { JsonObject } from '../contract/json.js';
+import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
+import type { LedgerState } from '../policy/ledger.js';
+import type { RecordedCall } from '../contract/transcript.js';
+import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
+import type { CallModelResult, TurnUsage } from '../contract/activities.js';
+import type { PendingWork, ServerRun, ServerStatus } from './run-server.js';
+
+/**
+ * What a run is doing: how it ended by its own account, `waiting` where the server has it and no worker has taken it
+ * up yet, or how somebody else ended it (`terminated`, `timed_out`).
+ */
+export type RunState = RunStatus | 'waiting' | 'terminated' | 'timed_out';
+
+/** One line of `perdure list`. */
+export interface RunSummary {
+  id: string;
+  runKey: string | undefined;
+  task: string;
+  state: RunState;
+  startedAtMs: number;
+  /** Absent while the run goes on. */
+  endedAtMs?: number;
+  /** Absent while the run goes on, and where somebody else ended it. */
+  result?: AgentRunResult;
+}
+
+/**
+ * `waiting`: asked for and not begun. `running`: a body is under way. `retrying`: its last start failed and another
+ * follows. The others are outcomes.
+ */
+export type CallState = 'waiting' | 'running' | 'retrying' | 'succeeded' | 'partial' | 'failed' | 'aborted' | 'pending';
+
+/** One call with all that the store has of it. */
+export interface CallDescription {
+  callId: string;
+  tool: string;
+  /** The arguments, or their beginning where they are kept apart; absent where the model's could not be read. */
+  arguments?: JsonObject | string;
+  /** The arguments exactly as the model wrote them, where the transcript was read. */
+  rawArguments?: string;
+  /** What was repaired in them before they could be read; all lossless. */
+  repairs?: string[];
+  state: CallState;
+  /** Starts of the body. */
+  starts: number;
+  /** From the first start to the outcome, waits included. */
+  elapsedMs?: number;
+  failure?: Failure;
+  /** What the model was given, byte for byte. */
+  modelSees?: string;
+  attempts: AttemptRecord[];
+  key: string;
+  digest?: string;
+  effect?: string;
+  ledger?: LedgerState;
+  /** What the starts so far may have left behind. */
+  effectState?: EffectState;
+}
+
+/** One model turn and the calls that it asked for. */
+export interface StepDescription {
+  step: number;
+  /** The model's words, at most 4 KB. */
+  text: string;
+  /** When the turn's answer was stored. */
+  atMs: number;
+  /** Transcript node of the model's message; absent for calls of a person's own workflow, which no model asked for. */
+  node?: string;
+  usage: TurnUsage;
+  calls: CallDescription[];
+}
+
+export interface RunDescription extends RunSummary {
+  steps: StepDescription[];
+  /** What the server knows; absent where it was not reached or knows no such run. */
+  server?: Pick<ServerRun, 'status' | 'executionId' | 'taskQueue' | 'historyEvents' | 'historyBytes'> & {
+    url?: string;
+    pending: PendingWork[];
+  };
+}
+
+export type StoredTurn = { turn: TurnKey; result: CallModelResult; atMs: number };
+
+/** The run's own word where it has ended, else the server's. */
+export function runState(stored: RunStatus | undefined, server: ServerStatus | undefined): RunState {
+  if (stored !== undefined && stored !== 'running') return stored;
+  if (server === undefined) return stored ?? 'waiting';
+  if (server !== 'running') return server;
+  return stored ?? 'waiting';
+}
+
+/** Puts together what store and server know of one run; one of them at least must know it. */
+export function summarizeRun(stored: RunRecord | undefined, server: ServerRun | undefined): RunSummary {
+  const known = stored ?? server;
+  if (known === undefined) throw new TypeError('summarizeRun: neither store nor server knows the run');
+  const state = runState(stored?.status, server?.status);
+  const ended = stored && stored.status !== 'running' ? stored.updatedAtMs : server?.closedAtMs;
+  return {
+    id: stored?.workflowId ?? server?.id ?? '',
+    runKey: known.runKey,
+    task: known.task ?? '',
+    state,
+    startedAtMs: known.startedAtMs,
+    ...(ended !== undefined && { endedAtMs: ended }),
+    ...(stored?.result && { result: stored.result }),
+  };
+}
+
+/** Joins store and server by workflow id; newest first. */
+export function joinRuns(stored: readonly RunRecord[], onServer: readonly ServerRun[]): RunSummary[] {
+  const serverById = new Map(onServer.map((run) => [run.id, run]));
+  const storedIds = new Set(stored.map((run) => run.workflowId));
+  const joined = stored.map((run) => {
+    const server = serverById.get(run.workflowId);
+    // A namesake with another runKey is another run: what the server says of it is nothing about this one.
+    return summarizeRun(run, server?.runKey === undefined || server.runKey === run.runKey ? server : undefined);
+  });
+  const waiting = onServer.filter((run) => !storedIds.has(run.id)).map((run) => summarizeRun(undefined, run));
+  return [...joined, ...waiting].sort((a, b) => b.startedAtMs - a.startedAtMs);
+}
+
+/**
+ * The turns that the conversation up to `head` is made of, first to last. Turns that a reset left behind are not on
+ * the way from `head` to the root and drop out.
+ */
+export function turnsOf(head: string, turns: readonly StoredTurn[]): StoredTurn[] {
+  const byResult = new Map(turns.map((turn) => [turn.result.head, turn]));
+  const path: StoredTurn[] = [];
+  let at = byResult.get(head);
+  while (at !== undefined) {
+    path.push(at);
+    // Taken out, so that a store that was tampered with cannot make this go round for ever.
+    byResult.delete(at.result.head);
+    at = byResult.get(at.turn.head);
+  }
+  return path.reverse();
+}
+
+/** What the model wrote, by call id; from the transcript. */
+export type WrittenCall = Pick<RecordedCall, 'rawArguments' | 'repairs'>;
+export type WrittenCalls = ReadonlyMap<string, WrittenCall>;
+
+export function describeSteps(
+  turns: readonly StoredTurn[],
+  calls: readonly CallRecord[],
+  written: WrittenCalls = new Map(),
+): StepDescription[] {
+  const records = new Map(calls.map((record) => [record.row.key, record]));
+  return turns.map(({ turn, result, atMs }) => ({
+    step: turn.step,
+    text: result.text,
+    atMs,
+    node: result.head,
+    usage: result.usage,
+    calls: result.calls.map((call) => describeCall(call, records.get(keyOf(call)), written.get(callIdOf(call)))),
+  }));
+}
+
+function callIdOf(call: PreparedCall): string {
+  return call.status === 'ready' ? call.call.callId : call.callId;
+}
+
+function keyOf(call: PreparedCall): string {
+  return call.status === 'ready' ? call.call.key : call.outcome.key;
+}
+
+/** The calls of a person's own workflow (`toolExecutor()`), by the step numbers in their ids. */
+export function describeOwnCalls(calls: readonly CallRecord[]): StepDescription[] {
+  const steps = new Map<number, StepDescription>();
+  for (const record of calls) {
+    const { row } = record;
+    const number = Number(/^c(\d+)\./.exec(row.callId)?.[1] ?? 0);
+    const step = steps.get(number) ?? {
+      step: number,
+      text: '',
+      atMs: row.firstStartAtMs ?? row.updatedAtMs,
+      usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+      calls: [],
+    };
+    step.calls.push({ ...recordedPart(row.outcome, record), callId: row.callId, tool: row.tool, key: row.key });
+    steps.set(number, step);
+  }
+  return [...steps.values()].sort((a, b) => a.step - b.step);
+}
+
+/** One call from the model's request for it and the store's record, which is absent until something happened. */
+export function describeCall(
+  call: PreparedCall,
+  record: CallRecord | undefined,
+  written?: WrittenCall,
+): CallDescription {
+  const answered = call.status === 'answered' ? call.outcome : undefined;
+  const described: CallDescription = {
+    callId: callIdOf(call),
+    tool: call.status === 'ready' ? call.call.tool : call.outcome.tool,
+    ...(call.status === 'ready' && { arguments: shownArguments(call.call) }),
+    ...recordedPart(record?.row.outcome ?? answered, record),
+    key: keyOf(call),
+  };
+  return withWritten(described, written);
+}
+
+export function withWritten(call: CallDescription, written: WrittenCall | undefined): CallDescription {
+  if (!written) return call;
+  const { rawArguments, repairs } = written;
+  return { ...call, rawArguments, ...(repairs && { repairs }) };
+}
+
+function recordedPart(
+  outcome: Outcome | undefined,
+  record: CallRecord | undefined,
+): Omit<CallDescription, 'callId' | 'tool' | 'arguments' | 'key'> {
+  const row = record?.row;
+  const failure = outcome && 'failure' in outcome ? outcome.failure : undefined;
+  return {
+    state: outcome?.status ?? stateWithoutOutcome(record),
+    starts: row?.starts ?? outcome?.attempts ?? 0,
+    ...(outcome && { elapsedMs: outcome.elapsedMs }),
+    ...(failure && { failure }),
+    ...(record?.rendered && { modelSees: record.rendered.content }),
+    attempts: record?.attempts ?? [],
+    ...(row && { digest: row.digest, effect: effectWord(row.effect), ledger: row.state }),
+    ...effectLeft(failure, row),
+  };
+}
+
+function effectLeft(failure: Failure | undefined, row: CallRecord['row'] | undefined): { effectState?: EffectState } {
+  if (failure) return { effectState: failure.effectState };
+  return row && !row.outcome && row.mayHaveHappened ? { effectState: 'unknown' } : {};
+}
+
+/** What running a tool twice does, in words. */
+export function effectWord(effect: Effect): string {
+  if (effect.kind !== 'idempotent') return effect.kind;
+  return effect.by === 'key' ? 'idempotent by key' : 'idempotent by nature';
+}
+
+function shownArguments(call: ToolCall): JsonObject | string {
+  return 'inline' in call.arguments ? call.arguments.inline : call.arguments.preview;
+}
+
+function stateWithoutOutcome(record: CallRecord | undefined): CallState {
+  if (!record || record.row.starts === 0) return 'waiting';
+  return record.row.begun ? 'running' : 'retrying';
+}
+
+/** What the steps add up to, for a run that has no result to say so. */
+export function countersOf(steps: readonly StepDescription[]): RunCounters {
+  const calls = steps.flatMap((step) => step.calls);
+  const sum = (pick: (step: StepDescription) => number): number => steps.reduce((all, step) => all + pick(step), 0);
+  return {
+    steps: steps.length,
+    calls: calls.length,
+    inputTokens: sum((step) => step.usage.inputTokens),
+    outputTokens: sum((step) => step.usage.outputTokens),
+    costUsd: sum((step) => step.usage.costUsd),
+    failures: calls.filter((call) => call.failure !== undefined).length,
+  };
+}

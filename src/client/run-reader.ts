@@ -1,0 +1,172 @@
+import type { AgentRunResult } from '../contract/run.js';
+import { taskQueueFor } from '../contract/task-queue.js';
+import type { RecordedCall } from '../contract/transcript.js';
+import type { RunRecord, Store } from '../store/store.js';
+import { PerdureError } from './perdure-error.js';
+import { resolveRun } from './resolve-run.js';
+import {
+  type CallDescription,
+  describeOwnCalls,
+  describeSteps,
+  joinRuns,
+  type RunDescription,
+  type RunState,
+  type RunSummary,
+  type StoredTurn,
+  summarizeRun,
+  turnsOf,
+  withWritten,
+  type WrittenCalls,
+} from './run-description.js';
+import type { RunServer, ServerRun } from './run-server.js';
+
+/** How many of the newest runs are looked at for a list, or for what a mistyped id could have meant. */
+const LISTED_RUNS = 1_000;
+/** How many runs a list asks the server for one by one; more of them are shown as the store last knew them. */
+const ASKED_SINGLY = 50;
+
+export interface ListOptions {
+  state?: RunState;
+  /** Default 1,000. */
+  limit?: number;
+}
+
+/** What the client is made of. */
+export interface PerdureParts {
+  store: Store;
+  /** Absent where no server was found: what the store has can still be shown. */
+  server: RunServer | undefined;
+}
+
+/** Which run is meant: its name for people and its identity. */
+interface NamedRun {
+  runId: string;
+  runKey: string | undefined;
+}
+
+/** Reads runs from the store and, where there is one, the server. Changes nothing. */
+export class RunReader {
+  readonly #store: Store;
+  readonly #server: RunServer | undefined;
+  readonly #taskQueue: string;
+
+  constructor(parts: PerdureParts) {
+    this.#store = parts.store;
+    this.#server = parts.server;
+    this.#taskQueue = taskQueueFor(parts.store.storeId);
+  }
+
+  /** The newest run first. */
+  async list(options: ListOptions = {}): Promise<RunSummary[]> {
+    const limit = options.limit ?? LISTED_RUNS;
+    // A state may be known from the server alone, so the store cannot choose by it.
+    const stored = await this.#store.listRuns({ limit: options.state === undefined ? limit : LISTED_RUNS });
+    const runs = joinRuns(stored, await this.#onServer(stored));
+    return runs.filter((run) => options.state === undefined || run.state === options.state).slice(0, limit);
+  }
+
+  /** The agent's runs on the server, and those of people's own workflows that the store takes for running. */
+  async #onServer(stored: readonly RunRecord[]): Promise<ServerRun[]> {
+    const server = this.#server;
+    if (!server) return [];
+    const listed = await server.list({ taskQueue: this.#taskQueue, limit: LISTED_RUNS });
+    const known = new Set(listed.map((run) => run.id));
+    const unlisted = stored.filter((run) => run.status === 'running' && !known.has(run.workflowId));
+    const asked = unlisted.slice(0, ASKED_SINGLY).map((run) => server.describe(run.workflowId));
+    return [...listed, ...(await Promise.all(asked)).filter((run) => run !== undefined)];
+  }
+
+  /** See `Perdure.get`. */
+  async find(idOrPrefix: string): Promise<{ id: string; runKey: string | undefined }> {
+    const exact = await this.storedRun(idOrPrefix);
+    if (exact) return { id: exact.workflowId, runKey: exact.runKey };
+    const named = await this.#store.listRuns({ workflowIdPrefix: idOrPrefix, limit: LISTED_RUNS });
+    const candidates = joinRuns(named, await this.#onServer(named));
+    const isNamed = candidates.some((run) => run.id.startsWith(idOrPrefix));
+    // The others are only looked at for what could have been meant.
+    return resolveRun(idOrPrefix, isNamed ? candidates : await this.list());
+  }
+
+  async describe(run: NamedRun): Promise<RunDescription> {
+    const [stored, server] = await Promise.all([this.recordOf(run), this.#server?.describe(run.runId)]);
+    if (!stored && !server) {
+      throw new PerdureError('run_not_found', `There is no run "${run.runId}".`, {
+        next: 'See which there are: perdure list',
+      });
+    }
+    const summary = summarizeRun(stored, server);
+    return {
+      ...summary,
+      ...(summary.result && { result: await this.withWholeAnswer(summary.result, run) }),
+      steps: stored ? await this.stepsOf(stored) : [],
+      ...(server && { server: this.#serverPart(server) }),
+    };
+  }
+
+  async stepsOf(run: RunRecord): Promise<RunDescription['steps']> {
+    const [turns, calls] = await Promise.all([this.#store.listTurns(run.runKey), this.#store.listCalls(run.runKey)]);
+    if (run.head === '') return describeOwnCalls(calls);
+    const path = turnsOf(run.head, turns);
+    return describeSteps(path, calls, await this.#unreadableCalls(path));
+  }
+
+  /** What the model wrote where it could not be read as arguments; the others have theirs in the turn already. */
+  async #unreadableCalls(turns: readonly StoredTurn[]): Promise<WrittenCalls> {
+    const written = new Map<string, RecordedCall>();
+    for (const { result } of turns) {
+      if (result.calls.every((call) => call.status === 'ready')) continue;
+      for (const call of await this.#callsIn(result.head)) written.set(call.callId, call);
+    }
+    return written;
+  }
+
+  /** The calls of an assistant's message, exactly as the model wrote them. */
+  async #callsIn(node: string): Promise<RecordedCall[]> {
+    const message = (await this.#store.getNode(node))?.message;
+    return message?.role === 'assistant' ? message.calls : [];
+  }
+
+  /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
+  async describeCall(run: NamedRun, callId: string): Promise<CallDescription | undefined> {
+    const stored = await this.recordOf(run);
+    if (!stored) return undefined;
+    const steps = await this.stepsOf(stored);
+    const call = steps.flatMap((step) => step.calls).find((one) => one.callId === callId);
+    const node = steps.find((step) => step.calls.some((one) => one.callId === callId))?.node;
+    if (!call || node === undefined) return call;
+    const written = (await this.#callsIn(node)).find((one) => one.callId === callId);
+    return withWritten(call, written);
+  }
+
+  #serverPart(server: ServerRun): NonNullable<RunDescription['server']> {
+    const url = this.#server?.runUrl(server.id);
+    const { status, executionId, taskQueue, historyEvents, historyBytes, pending = [] } = server;
+    return {
+      status,
+      executionId,
+      taskQueue,
+      historyEvents,
+      ...(historyBytes !== undefined && { historyBytes }),
+      ...(url !== undefined && { url }),
+      pending,
+    };
+  }
+
+  /** A history holds 4 KB of an answer at most; the transcript holds it all. */
+  async withWholeAnswer(result: AgentRunResult, run: NamedRun): Promise<AgentRunResult> {
+    if (result.answer === '') return result;
+    const stored = await this.recordOf(run);
+    const message = stored && (await this.#store.getNode(stored.head))?.message;
+    return message?.role === 'assistant' && message.text !== '' ? { ...result, answer: message.text } : result;
+  }
+
+  async recordOf(run: NamedRun): Promise<RunRecord | undefined> {
+    return run.runKey === undefined ? undefined : await this.#store.getRun(run.runKey);
+  }
+
+  /** The run of exactly that workflow id. */
+  async storedRun(id: string): Promise<RunRecord | undefined> {
+    const named = await this.#store.listRuns({ workflowIdPrefix: id, limit: LISTED_RUNS });
+    return named.find((run) => run.workflowId === id);
+  }
+}

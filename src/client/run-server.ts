@@ -1,0 +1,72 @@
+import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
+
+/** A workflow's state as the server tells it. */
+export type ServerStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed_out';
+
+/** A call or another activity that the server has not seen the end of. */
+export interface PendingWork {
+  /** Activity type, e.g. `callTool`. */
+  activity: string;
+  state: 'scheduled' | 'started' | 'cancelling';
+  /** The server's attempt number; not the count of body starts, which is in the store. */
+  attempt: number;
+  /** Words of the last failed attempt. */
+  lastFailure?: string;
+  /** When the next attempt starts, epoch milliseconds. */
+  nextAttemptAtMs?: number;
+}
+
+/** One run as the server knows it. */
+export interface ServerRun {
+  id: string;
+  /** From the memo; absent where somebody else started the workflow. */
+  runKey?: string;
+  /** First words of the task, from the memo. */
+  task?: string;
+  status: ServerStatus;
+  /** Temporal's own run id of the newest execution in the chain. */
+  executionId: string;
+  taskQueue: string;
+  startedAtMs: number;
+  closedAtMs?: number;
+  historyEvents: number;
+  historyBytes?: number;
+  /** Asked for by `describe` alone. */
+  pending?: PendingWork[];
+}
+
+export interface StartRequest {
+  id: string;
+  input: AgentRunInput & { runKey: string };
+  taskQueue: string;
+}
+
+/** How a workflow ended, by the server's account. */
+export type RunEnd =
+  /** By its own account: completed, capped, or failed with its result as the failure's detail. */
+  | { status: 'reported'; result: AgentRunResult }
+  | { status: 'cancelled' }
+  /** From outside, or by a failure that holds no result. */
+  | { status: 'terminated' | 'timed_out' | 'failed'; reason: string };
+
+/**
+ * What the client asks of Temporal. Every method rejects with a `PerdureError` (`server_unreachable` where nobody
+ * answers) and never with the SDK's errors.
+ */
+export interface RunServer {
+  /** Link to a run in the Temporal UI, where its address is known. */
+  runUrl(id: string): string | undefined;
+  /** Starts the workflow; rejects with `run_exists` where the id is or was used. */
+  start(request: StartRequest): Promise<void>;
+  /** `undefined` where the server knows no such workflow. */
+  describe(id: string): Promise<ServerRun | undefined>;
+  /** Runs on the task queue, newest first. */
+  list(filter: { taskQueue: string; limit: number }): Promise<ServerRun[]>;
+  /** Waits for the end, over continue-as-new. Rejects with `run_not_found` where the server knows no such run. */
+  waitForEnd(id: string): Promise<RunEnd>;
+  /** Asks the run to end; resolves when the server has noted it. Rejects with `run_not_found` where it is closed. */
+  cancel(id: string): Promise<void>;
+  /** True where a worker has asked for work on the queue lately. */
+  hasWorker(taskQueue: string): Promise<boolean>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,245 @@
+import {
+  Client,
+  type Connection,
+  isGrpcServiceError,
+  type WorkflowExecutionInfo,
+  WorkflowNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/client';
+import proto from '@temporalio/proto';
+import type { google, temporal } from '@temporalio/proto';
+import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';
+import type { AgentRunResult } from '../contract/run.js';
+import { PerdureError } from './perdure-error.js';
+import { runEndOf } from './run-end.js';
+import type { PendingWork, RunEnd, RunServer, ServerRun, ServerStatus, StartRequest } from './run-server.js';
+
+// A CommonJS package whose names an ES module import does not see.
+const { TaskQueueType, PendingActivityState } = proto.temporal.api.enums.v1;
+
+/** gRPC status codes, https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
+const DEADLINE_EXCEEDED = 4;
+const UNAVAILABLE = 14;
+const PERMISSION_DENIED = 7;
+const UNAUTHENTICATED = 16;
+
+/** A worker's long poll ends after 60 s at the latest and another follows at once: one silent for longer is gone. */
+const POLLER_SILENCE_MS = 70_000;
+/** A server that has not answered by then is as good as gone; nothing here waits longer, except for a run's end. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/** What the Temporal UI shows of the task on one line. */
+const TASK_PREVIEW_CHARACTERS = 200;
+
+export interface TemporalRunsOptions {
+  connection: Connection;
+  namespace: string;
+  address: string;
+  /** Base address of the Temporal UI, where it is known. */
+  uiUrl?: string | undefined;
+}
+
+/** Runs on a Temporal server. Owns the connection from here on: `close` closes it. */
+export class TemporalRuns implements RunServer {
+  readonly #client: Client;
+  readonly #options: TemporalRunsOptions;
+
+  constructor(options: TemporalRunsOptions) {
+    this.#options = options;
+    this.#client = new Client({ connection: options.connection, namespace: options.namespace });
+  }
+
+  runUrl(id: string): string | undefined {
+    const { uiUrl, namespace } = this.#options;
+    return uiUrl && `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(id)}`;
+  }
+
+  async start({ id, input, taskQueue }: StartRequest): Promise<void> {
+    const task = preview(input.task);
+    try {
+      await this.#ask(() =>
+        this.#client.workflow.start(AGENT_WORKFLOW_TYPE, {
+          workflowId: id,
+          taskQueue,
+          args: [input],
+          // One name is one run for as long as anybody can look it up.
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          workflowIdConflictPolicy: 'FAIL',
+          memo: { runKey: input.runKey, task },
+          staticSummary: task,
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      throw runExists(id, error);
+    }
+  }
+
+  async describe(id: string): Promise<ServerRun | undefined> {
+    try {
+      const description = await this.#ask(() => this.#client.workflow.getHandle(id).describe());
+      const pending = description.raw.pendingActivities ?? [];
+      return { ...serverRun(description), pending: pending.map(pendingWork) };
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  async list({ taskQueue, limit }: { taskQueue: string; limit: number }): Promise<ServerRun[]> {
+    const query = `WorkflowType = '${AGENT_WORKFLOW_TYPE}' AND TaskQueue = '${taskQueue}'`;
+    return await this.#ask(async () => {
+      const newestById = new Map<string, ServerRun>();
+      // A run that continued as new is listed once for each of its executions, the newest first.
+      for await (const info of this.#client.workflow.list({ query, pageSize: Math.min(limit, 1_000) })) {
+        if (!newestById.has(info.workflowId)) newestById.set(info.workflowId, serverRun(info));
+        if (newestById.size >= limit) break;
+      }
+      return [...newestById.values()];
+    });
+  }
+
+  async waitForEnd(id: string): Promise<RunEnd> {
+    try {
+      // No deadline: the SDK polls until the run has ended, however long that takes.
+      const result = (await this.#client.workflow.getHandle(id).result()) as AgentRunResult;
+      return { status: 'reported', result };
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) throw runNotFound(id, error);
+      throwServerProblem(error, this.#options.address);
+      return runEndOf(error);
+    }
+  }
+
+  async cancel(id: string): Promise<void> {
+    // The server takes a request for a closed workflow and drops it (seen with 1.29): nobody would be told.
+    const run = await this.describe(id);
+    if (run?.status !== 'running') throw runNotFound(id);
+    await this.#ask(() => this.#client.workflow.getHandle(id).cancel());
+  }
+
+  async hasWorker(taskQueue: string): Promise<boolean> {
+    const { namespace } = this.#options;
+    const answer = await this.#ask(() =>
+      this.#client.workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name: taskQueue },
+        taskQueueType: TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+      }),
+    );
+    const sinceMs = Date.now() - POLLER_SILENCE_MS;
+    return (answer.pollers ?? []).some((poller) => (timestampMs(poller.lastAccessTime) ?? 0) > sinceMs);
+  }
+
+  async close(): Promise<void> {
+    await this.#options.connection.close();
+  }
+
+  async #ask<T>(request: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#client.connection.withDeadline(Date.now() + REQUEST_TIMEOUT_MS, request);
+    } catch (error) {
+      throwServerProblem(error, this.#options.address);
+      throw error;
+    }
+  }
+}
+
+function runExists(id: string, cause: unknown): PerdureError {
+  return new PerdureError('run_exists', `A run with the id "${id}" exists already.`, {
+    next: `Look at it with: perdure show ${id} - or give another --id.`,
+    cause,
+  });
+}
+
+function runNotFound(id: string, cause?: unknown): PerdureError {
+  return new PerdureError('run_not_found', `The server knows no open run "${id}".`, {
+    next: `perdure show ${id}`,
+    cause,
+  });
+}
+
+/** Throws where it was the server or the way to it that failed, in a person's words; else returns. */
+function throwServerProblem(error: unknown, address: string): void {
+  const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
+  if (!isGrpcServiceError(status)) return;
+  const code: number = status.code;
+  if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED) {
+    throw new PerdureError('server_unreachable', `No Temporal server answers at ${address}.`, {
+      next: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
+      cause: error,
+    });
+  }
+  if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) {
+    throw new PerdureError('server_unreachable', `The Temporal server at ${address} refused: ${status.details}.`, {
+      next: 'Check TEMPORAL_API_KEY, TEMPORAL_NAMESPACE and the TLS settings.',
+      cause: error,
+    });
+  }
+}
+
+function serverRun(info: Omit<WorkflowExecutionInfo, 'raw'>): ServerRun {
+  const { runKey, task } = info.memo ?? {};
+  return {
+    id: info.workflowId,
+    ...(typeof runKey === 'string' && { runKey }),
+    ...(typeof task === 'string' && { task }),
+    status: serverStatus(info.status.name),
+    executionId: info.runId,
+    taskQueue: info.taskQueue,
+    startedAtMs: info.startTime.getTime(),
+    ...(info.closeTime && { closedAtMs: info.closeTime.getTime() }),
+    historyEvents: info.historyLength,
+    ...(info.historySize !== undefined && { historyBytes: info.historySize }),
+  };
+}
+
+function serverStatus(name: WorkflowExecutionInfo['status']['name']): ServerStatus {
+  switch (name) {
+    case 'COMPLETED':
+      return 'completed';
+    case 'FAILED':
+      return 'failed';
+    case 'CANCELLED':
+      return 'cancelled';
+    case 'TERMINATED':
+      return 'terminated';
+    case 'TIMED_OUT':
+      return 'timed_out';
+    // Continued as new: the newest execution of the chain is what counts, and until it is listed the run goes on.
+    default:
+      return 'running';
+  }
+}
+
+function pendingWork(info: temporal.api.workflow.v1.IPendingActivityInfo): PendingWork {
+  const scheduledAtMs = timestampMs(info.scheduledTime);
+  const state = pendingState(info.state);
+  return {
+    activity: info.activityType?.name ?? 'activity',
+    state,
+    attempt: info.attempt ?? 1,
+    ...(info.lastFailure?.message && { lastFailure: info.lastFailure.message }),
+    ...(state === 'scheduled' && scheduledAtMs !== undefined && { nextAttemptAtMs: scheduledAtMs }),
+  };
+}
+
+function pendingState(state: temporal.api.enums.v1.PendingActivityState | null | undefined): PendingWork['state'] {
+  switch (state) {
+    case PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
+      return 'cancelling';
+    case PendingActivityState.PENDING_ACTIVITY_STATE_STARTED:
+      return 'started';
+    default:
+      return 'scheduled';
+  }
+}
+
+function timestampMs(timestamp: google.protobuf.ITimestamp | null | undefined): number | undefined {
+  if (!timestamp) return undefined;
+  return Number(timestamp.seconds ?? 0) * 1_000 + (timestamp.nanos ?? 0) / 1e6;
+}
+
+function preview(task: string): string {
+  const line = task.replace(/\s+/g, ' ').trim();
+  return line.length <= TASK_PREVIEW_CHARACTERS ? line : `${line.slice(0, TASK_PREVIEW_CHARACTERS - 1)}…`;
+}

@@ -1,0 +1,168 @@
+import { PerdureError } from '../../src/client/perdure-error.js';
+import { RunHandle } from '../../src/client/run-handle.js';
+import type { Perdure } from '../../src/client/perdure-client.js';
+import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
+import type { ManifestTool } from '../../src/contract/manifest.js';
+import type { AgentRunResult } from '../../src/contract/run.js';
+import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
+import { runCommandLine } from '../../src/cli/run-command-line.js';
+import { START_MS } from './sample-run.js';
+
+/** What the world does, one entry a question; a question too many throws. */
+export interface Script {
+  /** Answers of `describe`, in order; an error is thrown. The last one is repeated where `repeatLast` is set. */
+  looks?: (RunDescription | Error)[];
+  result?: AgentRunResult;
+  runs?: RunSummary[];
+  tools?: ManifestTool[];
+  workerIsThere?: boolean;
+  embedded?: boolean;
+  /** Ctrl-C while this look (1 is the first) is waited for. */
+  interruptAtLook?: number;
+  terminal?: boolean;
+  stdin?: string;
+  openFails?: Error;
+  broken?: Promise<never>;
+  worker?: Partial<RunningWorker>;
+  debug?: boolean;
+}
+
+export interface Finished {
+  exitCode: number;
+  out: string;
+  err: string;
+  /** What the client and the engine were asked to do, in order. */
+  asked: string[];
+  startedWith: unknown[];
+}
+
+class RecordedScreen implements Screen {
+  text = '';
+  readonly isTerminal: boolean;
+  readonly colour = false;
+  readonly columns: number | undefined;
+  constructor(isTerminal: boolean) {
+    this.isTerminal = isTerminal;
+    this.columns = isTerminal ? 80 : undefined;
+  }
+  write(text: string): void {
+    this.text += text;
+  }
+}
+
+/** Runs one command line against a scripted world. Fails where it leaves a client, an engine or a handler open. */
+export async function runScripted(args: string[], script: Script = {}): Promise<Finished> {
+  const out = new RecordedScreen(script.terminal ?? false);
+  const err = new RecordedScreen(script.terminal ?? false);
+  const asked: string[] = [];
+  const startedWith: unknown[] = [];
+  const interrupts = new Set<() => void>();
+  let open = 0;
+  let nowMs = START_MS + 60_000;
+  let looks = 0;
+
+  const interrupt = (): void => {
+    if (interrupts.size === 0) throw new Error('nobody listens for Ctrl-C');
+    for (const listener of interrupts) listener();
+  };
+  const client: Client = {
+    taskQueue: 'perdure-0a1b2c3d',
+    start(task, options) {
+      startedWith.push({ task, ...options });
+      return Promise.resolve(handle(options?.id ?? 'run-4kx9mz'));
+    },
+    get(id) {
+      if (id === 'nope') {
+        return Promise.reject(new PerdureError('run_not_found', 'There is no run "nope".', { next: 'perdure list' }));
+      }
+      return Promise.resolve(handle('run-4kx9mz'));
+    },
+    list(options) {
+      asked.push(`list ${JSON.stringify(options)}`);
+      return Promise.resolve(needed(script.runs, 'runs'));
+    },
+    describe() {
+      looks += 1;
+      if (script.interruptAtLook === looks) interrupt();
+      const look = needed(script.looks, 'looks')[looks - 1];
+      if (look === undefined) throw new Error(`look ${looks} is not scripted`);
+      return look instanceof Error ? Promise.reject(look) : Promise.resolve(look);
+    },
+    describeCall(_run, callId) {
+      const calls = needed(script.looks, 'looks').flatMap((look) =>
+        look instanceof Error ? [] : look.steps.flatMap((step) => step.calls),
+      );
+      return Promise.resolve(calls.find((call) => call.callId === callId));
+    },
+    cancel(run) {
+      asked.push(`cancel ${run.runId}`);
+      return Promise.resolve();
+    },
+    waitForResult: () => Promise.resolve(needed(script.result, 'result')),
+    hasWorker: () => Promise.resolve(script.workerIsThere ?? true),
+    runUrl: (run) => `http://ui/${run.runId}`,
+    close() {
+      open -= 1;
+      return Promise.resolve();
+    },
+  };
+  const handle = (runId: string): RunHandle => new RunHandle(client as unknown as Perdure, { runId, runKey: 'key-1' });
+  const never = new Promise<never>(() => undefined);
+  const opened = <T>(value: T): Promise<T> => {
+    if (script.openFails) return Promise.reject(script.openFails);
+    open += 1;
+    return Promise.resolve(value);
+  };
+  const platform: Platform = {
+    out,
+    err,
+    useConfig: (file) => asked.push(`config ${file}`),
+    nowMs: () => nowMs,
+    sleep(ms) {
+      nowMs += ms;
+      return Promise.resolve();
+    },
+    readStdin: () => Promise.resolve(needed(script.stdin, 'stdin')),
+    onInterrupt(listener) {
+      interrupts.add(listener);
+      return () => interrupts.delete(listener);
+    },
+    loadTools: () => Promise.resolve(needed(script.tools, 'tools')),
+    openClient: () => opened(client),
+    openEngine(options): Promise<Engine> {
+      asked.push(`engine ${JSON.stringify(options)}`);
+      const stop = async (): Promise<void> => {
+        asked.push('stop');
+        await client.close();
+      };
+      return opened({ client, embedded: script.embedded ?? false, broken: script.broken ?? never, stop });
+    },
+    async openWorker(options): Promise<RunningWorker> {
+      asked.push(`worker ${JSON.stringify(options)}`);
+      const worker = await opened({
+        server: { address: '127.0.0.1:7000', namespace: 'default', source: 'TEMPORAL_ADDRESS', startedHere: false },
+        taskQueue: 'perdure-0a1b2c3d',
+        tools: ['find_order'],
+        model: undefined,
+        configPath: '/shop/perdure.config.ts',
+        broken: script.broken ?? never,
+        async stop() {
+          asked.push('stop');
+          await client.close();
+        },
+        ...script.worker,
+      });
+      if (!script.broken) setImmediate(interrupt);
+      return worker;
+    },
+  };
+  const exitCode = await runCommandLine(args, { platform, version: '1.2.3', debug: script.debug ?? false });
+  if (open !== 0) throw new Error(`${open} clients or engines were left open`);
+  if (interrupts.size !== 0) throw new Error('a listener for Ctrl-C was left behind');
+  return { exitCode, out: out.text, err: err.text, asked, startedWith };
+}
+
+function needed<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new Error(`the script has no ${name}`);
+  return value;
+}

@@ -1,0 +1,39 @@
+import type { RunRecord, Store } from '../../src/store/store.js';
+import type { StoredTurn } from '../../src/client/run-description.js';
+import type { CallRecord } from '../../src/store/store.js';
+import type { TranscriptNode } from '../../src/contract/transcript.js';
+
+export interface StoredRuns {
+  runs?: RunRecord[];
+  turns?: Record<string, StoredTurn[]>;
+  calls?: Record<string, CallRecord[]>;
+  nodes?: TranscriptNode[];
+}
+
+/** A store with fixed contents. Whatever a client has no business with throws. */
+export function scriptedStore(contents: StoredRuns = {}): Store {
+  const { runs = [], turns = {}, calls = {}, nodes = [] } = contents;
+  const readable: Partial<Store> = {
+    storeId: '0a1b2c3d-4e5f',
+    getRun: (runKey) => Promise.resolve(runs.find((run) => run.runKey === runKey)),
+    listRuns: ({ workflowIdPrefix = '', status, limit }) =>
+      Promise.resolve(
+        runs
+          .filter(
+            (run) => run.workflowId.startsWith(workflowIdPrefix) && (status === undefined || run.status === status),
+          )
+          .slice(0, limit),
+      ),
+    listTurns: (runKey) => Promise.resolve(turns[runKey] ?? []),
+    listCalls: (runKey) => Promise.resolve(calls[runKey] ?? []),
+    getNode: (id) => Promise.resolve(nodes.find((node) => node.id === id)),
+    close: () => Promise.resolve(),
+  };
+  return new Proxy(readable, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (value === undefined && name !== 'then') throw new Error(`the client asked the store for ${String(name)}`);
+      return value;
+    },
+  }) as Store;
+}
