@@ -12,6 +12,7 @@ import {
   type AttemptRow,
   type CallRow,
 } from './call-rows.js';
+import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
 import type { Transaction } from './postgres-transaction.js';
@@ -24,22 +25,27 @@ const updateCall = `UPDATE calls SET
 
 /** The ledger: one row a call, changed by the pure transition alone, with its rendered outcome and its attempts. */
 export function callOperations(database: PostgresDatabase) {
+  // A holder that renews its claim and then settles it must not find the renewal refused: on two connections the later
+  // event could come first.
+  const applyInTurn = inTurn();
+
   return {
-    applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> {
-      return database.transaction(async (tx) => {
-        const [[found], nowMs] = await Promise.all([
-          tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
-          tx.now(),
-        ]);
-        const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);
-        if (write) {
-          // No row is written after its outcome, so a stored rendering is never overwritten here.
-          const row = callRow(write, rendered && renderingOf(event, write, rendered));
-          await tx.commit([writeCall(tx, row, found !== undefined)]);
-        }
-        return verdict;
-      });
-    },
+    applyLedger: (key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> =>
+      applyInTurn(key, () =>
+        database.transaction(async (tx) => {
+          const [[found], nowMs] = await Promise.all([
+            tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
+            tx.now(),
+          ]);
+          const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);
+          if (write) {
+            // No row is written after its outcome, so a stored rendering is never overwritten here.
+            const row = callRow(write, rendered && renderingOf(event, write, rendered));
+            await tx.commit([writeCall(tx, row, found !== undefined)]);
+          }
+          return verdict;
+        }),
+      ),
 
     async recordOutcomes(outcomes: RecordedOutcome[]): Promise<void> {
       if (outcomes.length === 0) return;

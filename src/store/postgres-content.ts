@@ -75,7 +75,7 @@ export function contentOperations(database: PostgresDatabase) {
         ),
         ...insertRows(tx, {
           into: 'nodes (id, parent, body)',
-          rows: byId(nodes).map((node) => [node.id, node.parent === '' ? null : node.parent, node.bodyId]),
+          rows: nodes.map((node) => [node.id, node.parent === '' ? null : node.parent, node.bodyId]),
           onConflict: 'DO NOTHING',
         }),
       ];
@@ -96,16 +96,11 @@ function writeBodies(tx: Transaction, bodies: { id: string; bytes: Uint8Array }[
   return insertRows(tx, {
     into: 'bodies (id, bytes)',
     casts: ['text', 'bytea'],
-    rows: byId(bodies).map(({ id, bytes }) => [id, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)]),
+    rows: bodies.map(({ id, bytes }) => [id, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)]),
     onConflict: 'DO NOTHING',
     // Bytes that come again after an erasure are there again. Not by DO UPDATE, which locks the row even where it is
     // there already, so that runs with the same system prompt would queue for it.
     alongside: `UPDATE bodies SET bytes = given.bytes, erased_at_ms = NULL FROM given
                 WHERE bodies.id = given.id AND bodies.erased_at_ms IS NOT NULL`,
   });
-}
-
-/** In one order in every process, so that two that write the same do not wait for each other. */
-function byId<T extends { id: string }>(rows: T[]): T[] {
-  return [...rows].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }

@@ -14,7 +14,10 @@ export interface RowsToInsert {
   alongside?: string;
 }
 
-/** Inserts rows with as few statements as possible, sent at once. */
+/**
+ * Inserts rows with as few statements as possible, sent at once. The first column is the key: each statement writes in its
+ * order, so that two processes that write the same do not wait for each other. Rows that refer to others come after them.
+ */
 export function insertRows(tx: Pick<Transaction, 'query'>, insert: RowsToInsert): Promise<unknown>[] {
   const { into, rows, casts, onConflict, alongside } = insert;
   const columns = /\((.*)\)/.exec(into)?.[1] ?? '';
@@ -22,7 +25,7 @@ export function insertRows(tx: Pick<Transaction, 'query'>, insert: RowsToInsert)
   const perStatement = Math.floor(MAX_PARAMETERS / width);
   const statements: Promise<unknown>[] = [];
   for (let start = 0; start < rows.length; start += perStatement) {
-    const some = rows.slice(start, start + perStatement);
+    const some = rows.slice(start, start + perStatement).sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
     const values = some.map((row, index) => tuple(row.length, index * width, casts)).join(', ');
     const conflict = onConflict ? ` ON CONFLICT ${onConflict}` : '';
     const text = alongside

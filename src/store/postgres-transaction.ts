@@ -58,10 +58,20 @@ function beginOf({ schema, expectedVersion }: TransactionPlace): string {
 }
 
 async function runOnce<T>(client: ClientBase, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  const begun = client.query(begin);
+  // Statements are sent before they are waited for, and `work` may throw in between: then nobody asks for their answers,
+  // which must not count as unhandled rejections and end the process.
+  // What follows a failed statement fails only for that, so the first failure is the one to tell.
+  let firstFailure: unknown;
+  const sent = <T>(answer: Promise<T>): Promise<T> => {
+    answer.catch((error: unknown) => {
+      firstFailure ??= error;
+    });
+    return answer;
+  };
+  const begun = sent(client.query(begin));
   let isCommitted = false;
-  const query = async <R extends QueryResultRow>(text: string, values?: unknown[]): Promise<R[]> =>
-    (await client.query<R>(text, values)).rows;
+  const query = <R extends QueryResultRow>(text: string, values?: unknown[]): Promise<R[]> =>
+    sent(client.query<R>(text, values).then(({ rows }) => rows));
   try {
     const result = await work({
       query,
@@ -72,27 +82,20 @@ async function runOnce<T>(client: ClientBase, begin: string, work: (tx: Transact
         return row?.now_ms ?? NaN;
       },
       async commit(last) {
-        const committed = client.query('COMMIT').then(refuseRollback);
-        const ends: PromiseSettledResult<unknown>[] = await Promise.allSettled([...last, committed]);
-        // The statement that failed says why, not the commit that failed with it.
-        const failed = ends.find((end) => end.status === 'rejected');
-        if (failed) throw failed.reason;
+        const committed = sent(client.query('COMMIT'));
+        const rows = await Promise.all(last);
+        refuseRollback(await committed);
         isCommitted = true;
-        return ends.slice(0, -1).map((end) => (end as PromiseFulfilledResult<unknown>).value) as never;
+        return rows;
       },
     });
     await begun;
     if (!isCommitted) await client.query('ROLLBACK');
     return result;
   } catch (error) {
-    // What follows a failed statement only fails for that: the first failure is the one to tell.
-    const first = await begun.then(
-      () => error,
-      (beginError: unknown) => beginError,
-    );
     // On a lost connection this fails too, and the server undoes what was open; `withClient` sees that it is unusable.
     await client.query('ROLLBACK').catch(() => undefined);
-    throw first;
+    throw firstFailure ?? error;
   }
 }
 

@@ -82,7 +82,7 @@ export function describeSharedStateContract(
 
     test('takes any text as a name', async () => {
       const store = await open();
-      const names = ['', "it's; DROP TABLE shared", 'x/y', 'lock/x', 'ü'.repeat(200)];
+      const names = ['', "it's; DROP TABLE shared", 'x/y', 'lock/x', 'ü'.repeat(200), 'x'.repeat(5_000), 'NUL \0'];
       for (const one of names) expect(await store.applyShared(one, lock('a'))).toMatchObject({ type: 'held' });
       for (const one of names) expect(await store.applyShared(one, lock('b'))).toMatchObject({ type: 'busy' });
     });
