@@ -63,7 +63,7 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
     connection,
     namespace,
     taskQueue,
-    ...workflowCode(config.workflowsPath),
+    ...(options.temporal?.workflowBundle ? {} : workflowCode(config.workflowsPath)),
     activities: createActivities(services),
     maxConcurrentActivityTaskExecutions: config.maxConcurrentCalls,
     // Cancellation reaches a body with a heartbeat's answer: throttled to the default, it would take most of the timeout.

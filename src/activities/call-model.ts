@@ -53,6 +53,10 @@ export async function callModel(
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
   const added = [...results, assistantMessage(reply, recorded, usage)];
+  const kind = classifyTurn(
+    reply,
+    manifest.tools.map((tool) => tool.modelName),
+  );
   const result = await store.commitTurn({
     turn,
     messages: added,
@@ -60,11 +64,8 @@ export async function callModel(
       calls: prepared,
       usage,
       text: cutText(reply.text, textPreviewCharacters),
-      empty:
-        classifyTurn(
-          reply,
-          manifest.tools.map((tool) => tool.modelName),
-        ) === 'empty',
+      empty: kind === 'empty',
+      ...(kind === 'textual-call' ? { textualCall: true } : {}),
     },
     answered,
   });
@@ -74,12 +75,13 @@ export async function callModel(
 
 /** The same question gets the same stored answer: everything that the model's reply may depend on is in here. */
 function turnKey(input: CallModelInput): TurnKey {
-  const { runKey, step, head, take, manifestHash, model, emphasis, finalTurn } = input;
+  const { runKey, step, head, take, manifestHash, model, emphasis, nudge, finalTurn } = input;
   const settings = digestOf({
     manifestHash,
     model: model ?? null,
     emphasis: emphasis ?? [],
     finalTurn: finalTurn ?? null,
+    nudge: nudge ?? null,
   });
   return { runKey, step, head, settings, take };
 }
@@ -143,6 +145,7 @@ function questionOf(
     system: systemPrompt({
       instructions: services.instructions,
       ...(input.emphasis ? { emphasis: input.emphasis } : {}),
+      ...(input.nudge ? { nudge: input.nudge } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
     messages,

@@ -16,6 +16,8 @@ export const INLINE_ARGUMENT_BYTES = 4096;
 export const DEFAULT_MAX_INPUT_BYTES = 1024 * 1024;
 
 const PREVIEW_CHARACTERS = 300;
+/** Of a name that no tool has, as the outcome keeps it: outcomes travel through the history, whatever a model writes. */
+const NAME_CHARACTERS = 200;
 /** Tools named to a model that asked for one that isn't there. */
 const MAX_LISTED_TOOLS = 30;
 
@@ -89,7 +91,7 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     modelName: raw.modelName,
     rawArguments: raw.rawArguments,
   };
-  if (!tool) return { recorded, prepared: refused(one, recorded.tool, unknownTool(raw.modelName, tools)) };
+  if (!tool) return { recorded, prepared: refused(one, cutName(raw.modelName), unknownTool(raw.modelName, tools)) };
   const checked = await checkArguments(one, tool);
   if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };
   const digest = digestOf(checked.value);
@@ -106,6 +108,10 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     recorded: repairs.length === 0 ? recorded : { ...recorded, repairs },
     prepared: { status: 'ready', call },
   };
+}
+
+function cutName(name: string): string {
+  return name.length <= NAME_CHARACTERS ? name : `${name.slice(0, NAME_CHARACTERS - 1).toWellFormed()}…`;
 }
 
 type CheckedArguments =

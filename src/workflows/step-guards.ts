@@ -7,6 +7,7 @@ import type { Json } from '../contract/json.js';
 import type { ManifestSummary } from '../contract/manifest.js';
 import { foldedDigest, foldedResultDigest, foldedWords } from '../policy/fold-arguments.js';
 import { blownFuse, observeForFuse } from '../policy/fuse.js';
+import { digestOf } from '../policy/idempotency-key.js';
 import { admitCall, loopLimitsOf, observeCall, observeRefusal } from '../policy/loop-defence.js';
 import { isFailed, refuse } from './execute-calls.js';
 
@@ -103,7 +104,8 @@ export class StepGuards {
     const name = prepared.status === 'ready' ? prepared.call.tool : prepared.outcome.tool;
     const tool = this.#state.manifest.tools.find((candidate) => candidate.name === name);
     return {
-      digest: prepared.status === 'ready' ? foldedCall(prepared.call) : prepared.digest,
+      // The digest of a call that could not run is that of its arguments alone: two tools may be given the same ones.
+      digest: prepared.status === 'ready' ? foldedCall(prepared.call) : digestOf([name, prepared.digest]).slice(0, 16),
       tool: name,
       // What could not run has no effect.
       effect: prepared.status === 'ready' ? (tool?.effect ?? 'once') : 'read',
