@@ -42,18 +42,18 @@ export async function callModel(
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
-  await store.recordOutcomes(refusedOutcomes(input.runKey, input.answered));
+  await store.recordOutcomes(refusedOutcomes(services, input));
   const conversation = await conversations.upTo(input.head);
   const results = await toolMessages(store, conversation, input.answered);
 
   const model = await modelFor(services, input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const starts = await store.countTurnStart(turn);
-  const reply = await askModel(services, model, question, starts);
+  const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
-  const added = [...results, assistantMessage(reply, recorded, usage)];
+  const text = services.redactor.declared(reply.text);
+  const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
   const kind = classifyTurn(
     reply,
     manifest.tools.map((tool) => tool.modelName),
@@ -64,7 +64,7 @@ export async function callModel(
     result: {
       calls: prepared,
       usage,
-      text: cutText(reply.text, textPreviewCharacters),
+      text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
       ...(kind === 'textual-call' ? { textualCall: true } : {}),
     },
@@ -172,6 +172,7 @@ async function readCalls(
     parse: async (tool, args) => (await services.tools.get(tool.name)?.parse(args)) ?? { ok: true },
     usedProviderIds: providerIdsIn(conversation),
     putBody: (bytes) => services.store.putBody(bytes),
+    redactor: services.redactor,
   });
   const answered: RecordedOutcome[] = [];
   const prepared = calls.prepared.map((call): PreparedCall => {
@@ -184,8 +185,9 @@ async function readCalls(
       offeredTools: manifest.tools.map((tool) => tool.modelName),
     });
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
+    recorder.logOutcome(recorded.outcome, call.failure);
     answered.push(recorded);
-    return { status: 'answered', callId: call.callId, digest: call.digest, outcome: recorded.outcome };
+    return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
 }

@@ -22,6 +22,7 @@ export async function startRun(services: Services, input: StartRunInput): Promis
     storeId: services.store.storeId,
     manifest: summarizeManifest(pinned ?? services.manifest),
     limits: { ...services.limits, ...input.limits },
+    loopPolicy: services.loop,
     head: first?.id ?? '',
     searchAttributes: services.searchAttributes,
     heartbeatTimeoutMs: services.heartbeatTimeoutMs,

@@ -1,4 +1,5 @@
 import type { Outcome, PreparedCall, ToolCall } from './call.js';
+import type { LoopPolicy } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
 import type { AgentRunResult, RunLimits } from './run.js';
 
@@ -16,6 +17,7 @@ export interface StartRunResult {
   storeId: string;
   manifest: ManifestSummary;
   limits: RunLimits;
+  loopPolicy: LoopPolicy;
   /** Node of the user's task; `''` for `toolExecutor()`. */
   head: string;
   searchAttributes: boolean;

@@ -4,7 +4,7 @@ import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
 import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
-import { isStuck, noLoop } from '../policy/loop-defence.js';
+import { isStuck, loopLimitsOf, noLoop } from '../policy/loop-defence.js';
 import { admitCalls, describeCap, noCounters, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
 import { cancelled, readActivityError } from '../temporal/failure-mapper.js';
@@ -67,8 +67,9 @@ export class AgentRun {
   }
 
   reachedCap(): CapReason | undefined {
-    const { counters, limits, startedAtMs, loop } = this.#state;
-    return isStuck(loop) ? 'loop_detected' : reachedCap(counters, limits, Date.now() - startedAtMs);
+    const { counters, limits, startedAtMs, loop, loopPolicy } = this.#state;
+    const stuck = loopPolicy.onExhausted === 'stop' && isStuck(loop, loopLimitsOf(loopPolicy));
+    return stuck ? 'loop_detected' : reachedCap(counters, limits, Date.now() - startedAtMs);
   }
 
   /**

@@ -129,6 +129,7 @@ export function refuse(
     attempts: 0,
     elapsedMs: 0,
     refusedByWorkflow: true,
+    ...(reason === undefined ? {} : { refusalReason: reason }),
     failure,
   };
 }
