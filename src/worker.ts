@@ -9,6 +9,7 @@ import type { Services } from './activities/services.js';
 import { createValidator } from './arguments/validator.js';
 import type { ResolvedConfig } from './config/config.js';
 import { taskQueueFor } from './contract/task-queue.js';
+import { injectFaults } from './faults/inject-faults.js';
 import { resolveModel } from './models/resolve-model.js';
 import { Breakers } from './guards/breakers.js';
 import { Limiters } from './guards/limiters.js';
@@ -94,7 +95,7 @@ async function createServices(options: CreateWorkerOptions & { store: SqliteStor
   const redactor = createRedactor({ secrets: config.secrets });
   // Whatever a tool or an error says on its way to the log.
   const log = maskedLog(options.log, redactor);
-  const tools = [...config.tools, readArtifactTool((id) => store.getBody(id))];
+  const tools = injectFaults([...config.tools, readArtifactTool((id) => store.getBody(id))], config.faults, { log });
   const manifest = buildManifest(tools);
   const validator = createValidator();
   for (const tool of manifest.tools) await validator.checkSchema(tool.inputSchema, `tools.${tool.name}.input`);

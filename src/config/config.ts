@@ -1,6 +1,7 @@
 import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
 import type { LimiterLimits } from '../contract/shared-limits.js';
+import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
@@ -47,6 +48,10 @@ export interface PerdureConfig {
   secretEnv?: string[];
   /** Path of the user's own workflow file, which re-exports `perdure/workflow`; relative to the configuration. */
   workflows?: string;
+  /** Makes tools fail on purpose, as `PERDURE_FAULTS` does (docs/fault-injection.md), e.g. `['charge:timeout@3']`. */
+  faults?: FaultOption[];
+  /** True where real users are served: faults are then refused, as with `PERDURE_ENV=production`. Default false. */
+  production?: boolean;
 }
 
 /** An AI SDK language model, recognised by its `specificationVersion`. */
@@ -73,4 +78,6 @@ export interface ResolvedConfig {
   maxConcurrentCalls: number;
   secrets: string[];
   workflowsPath: string | undefined;
+  /** Present where faults are injected. */
+  faults?: FaultPlan;
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
+import { resolveFaults } from '../faults/resolve-faults.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
@@ -10,6 +11,7 @@ import { readArtifactName } from '../tools/read-artifact.js';
 import type { Tool } from '../tools/tool.js';
 import {
   at,
+  checkBoolean,
   checkInteger,
   checkNumber,
   checkObject,
@@ -52,6 +54,8 @@ const configKeys = [
   'secrets',
   'secretEnv',
   'workflows',
+  'faults',
+  'production',
 ] as const satisfies (keyof PerdureConfig)[];
 
 /** A shorter secret would mask ordinary text wherever it stands. */
@@ -75,6 +79,13 @@ export async function resolveConfig(
   const secrets = resolveSecrets(given, env);
   const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
   const instructions = resolveInstructions(given['instructions']);
+  const faults = resolveFaults({
+    option: given['faults'],
+    production: checkBoolean('production', given['production'] ?? false),
+    tools,
+    env,
+    drawSeed: () => Math.floor(Math.random() * 0x1_0000_0000),
+  });
   const choice = given['model'] as PerdureConfig['model'];
   const model = withPrices(await resolveModel(choice, { rootDir, env, prices }), prices);
   if (model && limits.costUsd !== null && !model.prices) {
@@ -95,6 +106,7 @@ export async function resolveConfig(
     ...worker,
     secrets,
     workflowsPath,
+    ...(faults ? { faults } : {}),
   };
 }
 
