@@ -21,6 +21,12 @@ export const DEFAULT_MAX_INPUT_BYTES = 1024 * 1024;
  */
 const INLINE_BYTES_OF_TURN = 256 * 1024;
 
+/**
+ * Calls of one turn that are taken up. Ten times what any task needs; a model that writes more is going round in circles,
+ * and their outcomes would not fit into one payload.
+ */
+export const MOST_CALLS_OF_TURN = 500;
+
 const PREVIEW_CHARACTERS = 300;
 /** Tools named to a model that asked for one that isn't there. */
 const MAX_LISTED_TOOLS = 30;
@@ -59,12 +65,13 @@ export interface PreparedCalls {
  * repaired where that loses nothing, and checked. Rejects only where `putBody` does; a bad call is a value.
  */
 export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCalls> {
-  const { runKey, step, reply } = input;
-  const providerIds = providerCallIds(reply.calls, { runKey, step, used: input.usedProviderIds });
+  const { runKey, step } = input;
+  const calls = input.reply.calls.slice(0, MOST_CALLS_OF_TURN);
+  const providerIds = providerCallIds(calls, { runKey, step, used: input.usedProviderIds });
   const tools = new Map(input.manifest.tools.map((tool) => [tool.modelName, tool]));
   const room: TurnRoom = { bytes: INLINE_BYTES_OF_TURN };
   const each = await Promise.all(
-    reply.calls.map((raw, index) =>
+    calls.map((raw, index) =>
       prepareCall({
         raw,
         room,
@@ -72,6 +79,7 @@ export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCa
         providerCallId: providerIds[index] as string,
         tools,
         input,
+        dropped: index === MOST_CALLS_OF_TURN - 1 ? input.reply.calls.length - MOST_CALLS_OF_TURN : 0,
       }),
     ),
   );
@@ -90,6 +98,8 @@ interface OneCall {
   providerCallId: string;
   tools: ReadonlyMap<string, ManifestTool>;
   input: PrepareCallsInput;
+  /** Calls after this one that are not taken up; told in its place. */
+  dropped: number;
 }
 
 async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prepared: PreparedOrRefused }> {
@@ -103,6 +113,7 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     rawArguments: one.input.redactor?.declared(raw.rawArguments) ?? raw.rawArguments,
   };
   if (!tool) return { recorded, prepared: refused(one, recorded.tool, unknownTool(raw.modelName, tools)) };
+  if (one.dropped > 0) return { recorded, prepared: refused(one, tool.name, tooMany(one.dropped)) };
   const checked = await checkArguments(one, tool);
   if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };
   const digest = digestOf(checked.value);
@@ -209,6 +220,16 @@ export function unknownTool(name: string, tools: ReadonlyMap<string, unknown>): 
     public: true,
     hint: names.length === 0 ? 'There are no tools in this run.' : `These are the tools: ${listed}${more}.`,
     ...(near.length === 0 ? {} : { alternatives: near }),
+  };
+}
+
+function tooMany(dropped: number): ClassifiedFailure {
+  return {
+    class: 'budget_exhausted',
+    effectState: 'none',
+    reason: `one reply may ask for at most ${MOST_CALLS_OF_TURN} calls; the ${dropped} after this one were dropped as well`,
+    public: true,
+    hint: 'Ask for fewer calls at once.',
   };
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { RunLimits } from '../contract/run.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';
+import { resolveAlternatives } from '../tools/alternatives.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
 import { readArtifactName } from '../tools/read-artifact.js';
 import type { Tool } from '../tools/tool.js';
@@ -38,6 +39,7 @@ export const configDefaults = {
 const configKeys = [
   'model',
   'tools',
+  'equivalents',
   'instructions',
   'limits',
   'prices',
@@ -63,7 +65,7 @@ export async function resolveConfig(
   refuseUnknownKeys('', given, configKeys);
   const limits = resolveLimits('limits', given['limits']);
   const prices = resolvePrices(given['prices']);
-  const tools = checkTools(given['tools']);
+  const tools = resolveAlternatives(checkTools(given['tools']), given['equivalents']);
   const store = resolveStore(given['store']);
   const worker = resolveWorker(given['worker']);
   const secrets = resolveSecrets(given, env);

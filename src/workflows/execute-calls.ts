@@ -5,7 +5,16 @@ import type { FailureClass } from '../contract/failure.js';
 import type { ManifestSummary, ToolSummary } from '../contract/manifest.js';
 import { describeFailure } from '../policy/model-message.js';
 import { readActivityError } from '../temporal/failure-mapper.js';
+import { RequestRoom } from './request-room.js';
 import { bookkeeping, callTool } from './run-activities.js';
+
+/** Half of what a gRPC request may have: beside the arguments it carries each activity's options and the user's own commands. */
+const roomBytes = 2 * 1024 * 1024;
+/** Ids, key, digest, summary and options of one call, besides its arguments. */
+const bytesOfCall = 2_048;
+
+// Shared by all steps and executors of a workflow; the SDK gives each workflow execution its own copy of this module.
+const room = new RequestRoom(roomBytes);
 
 /** What all calls of a step have in common. */
 export interface StepContext {
@@ -49,6 +58,15 @@ export async function executeCalls(calls: PreparedCall[], context: StepContext):
 }
 
 async function executeCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
+  return await room.hold(bytesOf(call), () => scheduleCall(call, tool, context));
+}
+
+function bytesOf({ arguments: args }: ToolCall): number {
+  const text = 'inline' in args ? JSON.stringify(args.inline) : args.preview;
+  return new TextEncoder().encode(text).length + bytesOfCall;
+}
+
+async function scheduleCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
   if (CancellationScope.current().consideredCancelled) return refuse(call, 'cancelled', 'the run was cancelled first');
   const { storeId, manifest, stepNode, heartbeatTimeoutMs } = context;
   const consecutiveFailures = context.consecutiveFailures[call.tool];
