@@ -105,14 +105,17 @@ interface OneCall {
 async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prepared: PreparedOrRefused }> {
   const { raw, callId, providerCallId, tools } = one;
   const tool = tools.get(raw.modelName);
+  const mask = (text: string) => one.input.redactor?.declared(text) ?? text;
+  // A name that no tool has may hold anything.
+  const modelName = tool ? raw.modelName : mask(raw.modelName);
   const recorded: RecordedCall = {
     callId,
     providerCallId,
-    tool: tool?.name ?? raw.modelName,
-    modelName: raw.modelName,
-    rawArguments: one.input.redactor?.declared(raw.rawArguments) ?? raw.rawArguments,
+    tool: tool?.name ?? modelName,
+    modelName,
+    rawArguments: mask(raw.rawArguments),
   };
-  if (!tool) return { recorded, prepared: refused(one, recorded.tool, unknownTool(raw.modelName, tools)) };
+  if (!tool) return { recorded, prepared: refused(one, recorded.tool, unknownTool(modelName, tools)) };
   if (one.dropped > 0) return { recorded, prepared: refused(one, tool.name, tooMany(one.dropped)) };
   const checked = await checkArguments(one, tool);
   if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };

@@ -148,10 +148,15 @@ function bodyIdsIn(calls: CallRecord[]): Set<string> {
   return new Set(texts.filter((id) => id !== ''));
 }
 
-/** Payloads are bytes: read as text they can be searched. */
+/** Payloads are bytes, which protobuf's own JSON would show as base64: read as text they can be searched. */
 function decoded(history: History): string {
-  return JSON.stringify(history, (_key, value: unknown) => {
-    if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
-    return typeof value === 'bigint' ? String(value) : value;
-  });
+  return JSON.stringify(readable(history));
+}
+
+function readable(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+  if (Array.isArray(value)) return value.map(readable);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, readable(each)]));
 }
