@@ -160,13 +160,21 @@ function questionOf(
   return {
     system: systemPrompt({
       instructions: services.instructions,
-      ...(input.emphasis ? { emphasis: input.emphasis } : {}),
+      ...(input.emphasis ? { emphasis: namedForModel(input.emphasis, manifest) } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
     messages,
     tools,
     loadBody: (bodyId) => services.store.getBody(bodyId),
   };
+}
+
+/** Tools by the names that the model was shown. */
+function namedForModel<T extends { tool: string }>(named: T[], manifest: Manifest): T[] {
+  return named.map((each) => {
+    const tool = manifest.tools.find(({ name }) => name === each.tool);
+    return tool ? { ...each, tool: tool.modelName } : each;
+  });
 }
 
 /** Reads the calls of a reply: those that can run get their keys, the others their outcomes. */
