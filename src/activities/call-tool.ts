@@ -48,6 +48,8 @@ class CallAttempt {
   readonly #services: Services;
   readonly #attempt: Attempt;
   readonly #claim: Claim;
+  /** Of the body, on the monotonic clock. */
+  #startedAt = 0;
 
   constructor(services: Services, attempt: Attempt) {
     this.#services = services;
@@ -119,7 +121,7 @@ class CallAttempt {
   async #execute(row: LedgerRow): Promise<Outcome> {
     const { tool, live, value, call } = this.#attempt;
     const deadlineMs = Math.max(1, Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs));
-    const startedAt = performance.now();
+    const startedAt = (this.#startedAt = performance.now());
     this.#claim.renew();
     try {
       const end = await runBody({
@@ -175,7 +177,7 @@ class CallAttempt {
     const refreshed = failure.class === 'auth_failed' && (await hasRefreshed(this.#services, this.#attempt));
     const decision = this.#decideRetry(failure, row, refreshed);
     if (!decision.retry || !decision.refresh) return { failure, decision };
-    const refresh = await refreshCredentials(this.#services, this.#attempt, row);
+    const refresh = await refreshCredentials(this.#services, this.#attempt, { row, startedAt: this.#startedAt });
     if (refresh.kind === 'renewed') return { failure, decision };
     // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
     const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;

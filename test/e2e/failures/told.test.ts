@@ -33,7 +33,7 @@ const returns = defineTool({
   description: 'd',
   input: object({ what: { type: 'string' } }, ['what']),
   effect: 'read',
-  execute: ({ what }) => results[String(what)]?.(),
+  execute: ({ what }) => results[what as string]?.(),
 });
 const refund = defineTool({
   name: 'shop.refund',
@@ -47,7 +47,7 @@ const refund = defineTool({
     ['id', 'amount'],
   ),
   effect: { idempotent: 'key' },
-  execute: (input) => ({ got: input as JsonObject }),
+  execute: (input) => ({ got: input }),
 });
 
 describe('what a model wrote', () => {
@@ -285,7 +285,7 @@ describe('what a tool says of its failures', () => {
       config: {
         tools: [
           tool('export.pdf', {
-            suggest: (input: JsonObject) => ({ hint: `Try another day than ${String(input['day'])}` }),
+            suggest: (input: JsonObject) => ({ hint: `Try another day than ${input['day'] as string}` }),
           }),
           tool('deutsch', {
             messages: { unsupported: { message: '{tool} geht nicht: {reason}.', suggestedAction: 'Bitte warten.' } },
