@@ -240,7 +240,7 @@ function tooLarge(bytes: number, limit: number): ClassifiedFailure {
   return {
     class: 'input_too_large',
     effectState: 'none',
-    reason: `The arguments have ${bytes} bytes, and at most ${limit} are accepted; nothing was executed.`,
+    reason: `they have ${bytes} bytes, and at most ${limit} are accepted; nothing was executed.`,
     public: true,
     hint: 'Send less: split the work into several calls, or pass a reference (a path, a URL, an identifier) instead of the content.',
   };
