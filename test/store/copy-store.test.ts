@@ -7,7 +7,8 @@ import { copyStore } from '../../src/store/copy-store.js';
 import { openPostgresStore } from '../../src/store/postgres-store.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
 import type { Store } from '../../src/store/store.js';
-import { describePostgres, startPostgres, type PostgresServer } from '../support/postgres.js';
+import { describePostgres } from '../support/describe-postgres.js';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import {
   assistant,
   commitOf,
