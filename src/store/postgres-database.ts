@@ -44,7 +44,7 @@ const TYPES: pg.CustomTypesConfig = {
 
 /** Connects, creates the tables where there are none, and migrates an older schema forward. Rejects with a `StoreError`. */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<PostgresDatabase> {
-  const { pool, name, schema } = connect(options);
+  const { pool, name, schema } = connectPool(options);
   const place: TransactionPlace = { pool, schema: pg.escapeIdentifier(schema), expectedVersion: SCHEMA_VERSION };
   try {
     if ((await storedVersion(pool, schema, name)) < SCHEMA_VERSION) await migrate(pool, schema, name);
@@ -69,7 +69,10 @@ interface MetaRow {
   value: string;
 }
 
-function connect(options: PostgresOptions): { pool: pg.Pool; name: string; schema: string } {
+export function connectPool(
+  options: PostgresOptions,
+  queryTimeoutMs = QUERY_TIMEOUT_MS,
+): { pool: pg.Pool; name: string; schema: string } {
   const read = readPostgresUrl(options.connectionString);
   if ('problem' in read) throw new StoreError('invalid', `store: connectionString: ${read.problem}`);
   const { address } = read;
@@ -87,7 +90,7 @@ function connect(options: PostgresOptions): { pool: pg.Pool; name: string; schem
     application_name: 'perdure',
     max: options.poolSize ?? postgresDefaults.poolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
+    query_timeout: queryTimeoutMs,
     keepAlive: true,
     pipeline: true,
     // An idle store does not keep the process alive.
@@ -100,7 +103,11 @@ function connect(options: PostgresOptions): { pool: pg.Pool; name: string; schem
 }
 
 /** 0 where the schema does not exist or is empty: it becomes a store. */
-async function storedVersion(queryable: Pick<pg.ClientBase, 'query'>, schema: string, name: string): Promise<number> {
+export async function storedVersion(
+  queryable: Pick<pg.ClientBase, 'query'>,
+  schema: string,
+  name: string,
+): Promise<number> {
   const { rows } = await queryable.query<{ tables: number; meta: string | null; commit: string; readonly: boolean }>(
     `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = pg_namespace.oid AND relkind IN ('r', 'p', 'v', 'm', 'f')) AS tables,
        (SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid AND relname = 'meta') AS meta,
@@ -154,36 +161,58 @@ async function readMeta(
 
 /** Of several processes that open a new or old database at once, the first one migrates and the others find it done. */
 async function migrate(pool: pg.Pool, schema: string, name: string): Promise<void> {
-  const quoted = pg.escapeIdentifier(schema);
+  await whileMigrating(pool, schema, async (client) => {
+    const version = await storedVersion(client, schema, name);
+    if (version < SCHEMA_VERSION) await raiseSchema(client, { schema, from: version, identity: newIdentity() });
+  });
+}
+
+/** One transaction, beside which no other process migrates the same schema. */
+export async function whileMigrating<T>(
+  pool: pg.Pool,
+  schema: string,
+  work: (client: pg.ClientBase) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
+  // Whatever was asked rejects with the same error; without a listener it would end the process.
+  client.on('error', () => undefined);
   try {
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`perdure store ${schema}`]);
-    const version = await storedVersion(client, schema, name);
-    if (version < SCHEMA_VERSION) {
-      // Not IF NOT EXISTS alone: that asks for the right to create one even where it exists.
-      const { rows } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
-      if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
-      await client.query(`SET LOCAL search_path = ${quoted}`);
-      // Waits for the transactions under way; later ones wait here, and then see the new version.
-      if (version > 0) await client.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
-      for (const migration of MIGRATIONS.slice(version)) await client.query(migration);
-      if (version === 0) await writeMeta(client, newIdentity());
-      await writeMeta(client, { schema_version: String(SCHEMA_VERSION) });
-    }
+    const result = await work(client);
     await client.query('COMMIT');
+    return result;
   } finally {
     // Whatever is left open is undone with the connection.
     client.release(client.getTransactionStatus() !== 'I');
   }
 }
 
-function newIdentity(): Record<string, string> {
-  return {
-    application: APPLICATION,
-    store_id: randomBytes(8).toString('hex'),
-    tenant_key: randomBytes(32).toString('hex'),
-  };
+/** Brings the schema from version `from` to today's; a new one (0) gets the identity. */
+export async function raiseSchema(
+  client: pg.ClientBase,
+  { schema, from, identity }: { schema: string; from: number; identity: StoreIdentity },
+): Promise<void> {
+  const quoted = pg.escapeIdentifier(schema);
+  // Not CREATE SCHEMA IF NOT EXISTS: that asks for the right to create one even where it exists.
+  const { rows } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
+  if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
+  await client.query(`SET LOCAL search_path = ${quoted}`);
+  // Waits for the transactions under way; later ones wait here, and then see the new version.
+  if (from > 0) await client.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
+  for (const migration of MIGRATIONS.slice(from)) await client.query(migration);
+  if (from === 0) {
+    await writeMeta(client, {
+      application: APPLICATION,
+      store_id: identity.storeId,
+      tenant_key: Buffer.from(identity.tenantKey).toString('hex'),
+    });
+  }
+  await writeMeta(client, { schema_version: String(SCHEMA_VERSION) });
+}
+
+function newIdentity(): StoreIdentity {
+  return { storeId: randomBytes(8).toString('hex'), tenantKey: randomBytes(32) };
 }
 
 function identityIn(meta: ReadonlyMap<string, string>): StoreIdentity {

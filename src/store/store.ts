@@ -172,10 +172,19 @@ export interface Store {
 /**
  * - `unavailable`: the store cannot be reached, written or locked now; the same request may succeed later.
  * - `missing_run`, `missing_node`: this store does not have what the request is about; often it is another store.
+ * - `moved`: this store was copied to another place, which has taken over its identity.
  * - `invalid`: the request itself cannot be stored; a programming error.
  */
 export type StoreErrorCode =
-  'unavailable' | 'newer_schema' | 'missing_run' | 'missing_node' | 'corrupt' | 'closed' | 'not_a_store' | 'invalid';
+  | 'unavailable'
+  | 'newer_schema'
+  | 'missing_run'
+  | 'missing_node'
+  | 'corrupt'
+  | 'closed'
+  | 'not_a_store'
+  | 'moved'
+  | 'invalid';
 
 /** What is wrong with the store, in words for an operator. */
 export class StoreError extends Error {

@@ -14,7 +14,8 @@ import { commitOf, eventsFor, recordedOf, runOf, succeeded, turnOf } from '../st
 import { backendTools } from '../support/backend-tools.js';
 import { startChildWorker } from '../support/child-worker.js';
 import { openEngine } from '../support/engine.js';
-import { describePostgres, startPostgres, type PostgresServer } from '../support/postgres.js';
+import { describePostgres } from '../support/describe-postgres.js';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { script } from '../support/recording-model.js';
 import { temporalServer } from '../support/temporal-server.js';
 
@@ -32,7 +33,7 @@ describePostgres('workers on one PostgreSQL store', () => {
 
   it('ten processes never hold one claim at a time: 200 claims each on 50 calls', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'perdure-claims-'));
-    const location = server.url(await server.createDatabase());
+    const location = JSON.stringify({ connectionString: url, schema: 'claims' });
     try {
       const args = [...process.execArgv, child, opener, location, 'claims', folder];
       const runs = await Promise.all(

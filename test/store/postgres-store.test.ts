@@ -5,7 +5,8 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres-store.js';
 import type { Store } from '../../src/store/store.js';
-import { describePostgres, startPostgres, type PostgresServer } from '../support/postgres.js';
+import { describePostgres } from '../support/describe-postgres.js';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { describeSharedStateContract } from './shared-state-contract.js';
 import { describeStoreContract } from './store-contract.js';
 import { assistant, eventsFor, recordedOf, runOf } from './store-samples.js';
@@ -20,15 +21,17 @@ describePostgres('on a real server', () => {
   }, 60_000);
   afterAll(() => server.stop());
 
-  async function postgresPlace() {
-    const database = await server.createDatabase();
-    const location = server.url(database);
-    return {
-      open: () => openPostgresStore({ connectionString: location }),
+  let schemas = 0;
+  /** A schema for each test: a database for each would take most of the time. */
+  function postgresPlace() {
+    const schema = `place_${String((schemas += 1))}`;
+    const options = { connectionString: server.url('postgres'), schema };
+    return Promise.resolve({
+      open: () => openPostgresStore(options),
       opener,
-      location,
-      remove: () => server.run('postgres', `DROP DATABASE ${database}`).then(() => undefined),
-    };
+      location: JSON.stringify(options),
+      remove: () => server.run('postgres', `DROP SCHEMA ${schema} CASCADE`).then(() => undefined),
+    });
   }
 
   describeStoreContract('PostgreSQL', postgresPlace);
@@ -50,6 +53,7 @@ describePostgres('on a real server', () => {
       opened.push(store);
       return store;
     }
+    const location = () => JSON.stringify({ connectionString: server.url(database) });
     const run = (text: string) => server.run(database, text);
 
     /** A transaction of the test's own, which holds its locks until `end`. */
@@ -68,7 +72,7 @@ describePostgres('on a real server', () => {
 
     describe('opening', () => {
       test('gives ten processes that open an empty database at once the same store', { timeout: 60_000 }, async () => {
-        const args = [...process.execArgv, child, opener, server.url(database), 'opening'];
+        const args = [...process.execArgv, child, opener, location(), 'opening'];
         const runs = await Promise.all(
           Array.from({ length: 10 }, () => promisify(execFile)(process.execPath, args).then(({ stdout }) => stdout)),
         );
@@ -277,7 +281,7 @@ describePostgres('on a real server', () => {
 
       test('keep no process alive that has forgotten to close', async () => {
         const script = `const { open } = await import(${JSON.stringify(opener)});
-            const store = await open(${JSON.stringify(server.url(database))});
+            const store = await open(${JSON.stringify(location())});
             process.stdout.write(await store.putBody(new Uint8Array([7])));`;
         const args = [...process.execArgv, '--input-type=module', '--eval', script];
         const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 });

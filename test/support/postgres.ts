@@ -15,7 +15,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { describe } from 'vitest';
 import { startGuarded, type GuardedProcess } from '../../src/server/guarded-process.js';
 
 /** Where distributions put the server's programs; `PERDURE_POSTGRES_BIN` names another folder. */
@@ -54,12 +53,6 @@ export const postgresMissing =
     : isRoot && !user
       ? 'PostgreSQL does not run as root, and there is no other user to run it as (postgres or nobody, with setpriv)'
       : undefined;
-
-/** `describe` for tests that need a PostgreSQL. Without one they fail in CI; elsewhere they are skipped, and it is said why. */
-export const describePostgres =
-  postgresMissing === undefined || process.env['CI'] !== undefined ? describe : describe.skip;
-
-if (postgresMissing !== undefined) console.warn(`Skipping tests on PostgreSQL: ${postgresMissing}`);
 
 export interface PostgresServer {
   readonly port: number;
