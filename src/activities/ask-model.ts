@@ -92,7 +92,6 @@ async function sendRequest(
   question: Omit<ModelRequest, 'signal'>,
   starts: number,
 ): Promise<ModelReply> {
-  const context = Context.current();
   const end = await runBody({
     body: (signal) => model.complete({ ...question, signal }),
     deadlineMs: modelPolicy.timeoutMs,

@@ -246,8 +246,8 @@ export class CallRecorder {
     );
   }
 
-  /** One line for each call's end, whether a body ran or not. */
-  logOutcome(outcome: Outcome, failure?: ClassifiedFailure): void {
+  /** One line for each call's end, whether a body ran or not. `unread` are arguments that were refused, as they came. */
+  logOutcome(outcome: Outcome, failure?: ClassifiedFailure, unread?: string): void {
     const { redactor, workerIdentity, log } = this.#services;
     const { runKey } = this.#input.call;
     const record = outcomeRecord(
@@ -256,7 +256,7 @@ export class CallRecorder {
         runKey,
         worker: workerIdentity,
         traceId: traceIdOf(runKey),
-        ...(this.#args ? { params: this.#args.json } : {}),
+        ...(this.#args ? { params: this.#args.json } : unread === undefined ? {} : { params: unread }),
         ...(failure ? { failure } : {}),
       },
       redactor,

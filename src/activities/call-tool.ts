@@ -59,6 +59,8 @@ class CallAttempt {
   readonly #unusable: ClassifiedFailure | undefined;
   /** Waited for guards in earlier attempts: part of the call's time budget. */
   #waitedMs = 0;
+  /** Of the body, on the monotonic clock. */
+  #startedAt = 0;
 
   constructor(services: Services, attempt: Attempt) {
     this.#services = services;
@@ -196,7 +198,7 @@ class CallAttempt {
       1,
       Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
     );
-    const startedAt = performance.now();
+    const startedAt = (this.#startedAt = performance.now());
     this.#guards.begin();
     return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
@@ -261,7 +263,7 @@ class CallAttempt {
       return { failure, decision: this.#decideRetry(failure, row, { refreshed, breakerRestMs, retryToken: false }) };
     }
     if (!decision.retry || !decision.refresh) return { failure, decision };
-    const refresh = await refreshCredentials(this.#services, this.#attempt, row);
+    const refresh = await refreshCredentials(this.#services, this.#attempt, { row, startedAt: this.#startedAt });
     if (refresh.kind === 'renewed') return { failure, decision };
     // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
     const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;

@@ -12,6 +12,11 @@ export interface PerdureConfig {
   model?: ModelChoice;
   /** What `defineTool`, `httpTool` and other sources made. */
   tools: Tool[];
+  /**
+   * Groups of tools that serve the same purpose, by name: after a failure of one, the model is offered the others. Never
+   * used silently. `alternatives` of a tool says the same in one direction.
+   */
+  equivalents?: string[][];
   /** System prompt; perdure adds its failure protocol. */
   instructions?: string;
   limits?: Partial<{

@@ -5,6 +5,7 @@ import type { RunLimits } from '../contract/run.js';
 import { resolveFaults } from '../faults/resolve-faults.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';
+import { resolveAlternatives } from '../tools/alternatives.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
 import { resolveLimiter } from '../tools/shared-limits.js';
 import { readArtifactName } from '../tools/read-artifact.js';
@@ -44,6 +45,7 @@ export const configDefaults = {
 const configKeys = [
   'model',
   'tools',
+  'equivalents',
   'instructions',
   'limits',
   'prices',
@@ -73,7 +75,7 @@ export async function resolveConfig(
   refuseUnknownKeys('', given, configKeys);
   const limits = resolveLimits('limits', given['limits']);
   const prices = resolvePrices(given['prices']);
-  const tools = checkTools(given['tools']);
+  const tools = resolveAlternatives(checkTools(given['tools']), given['equivalents']);
   const { store, secrets: storeSecrets } = resolveStore(given['store'], { rootDir, env });
   const worker = resolveWorker(given['worker']);
   const secrets = resolveSecrets(given, env, storeSecrets);
