@@ -81,6 +81,7 @@ describe('what the workflow reads', () => {
   it.each<[string, Error, ReturnType<typeof readActivityError>]>([
     ['the outcome of a call', ofActivity(callFailed(outcome)), { kind: 'outcome', outcome }],
     ['the failure of a turn', ofActivity(turnFailed(failure)), { kind: 'failure', failure }],
+    ['an attempt that another was to follow', ofActivity(attemptFailed(failure, 1)), { kind: 'unfinished' }],
     ['a cancellation', ofActivity(cancelled('stop')), { kind: 'cancelled' }],
     ['a cancellation before the activity was scheduled', new CancelledFailure('stop'), { kind: 'cancelled' }],
     [
