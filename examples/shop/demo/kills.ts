@@ -8,7 +8,24 @@ export type Kill = { what: 'worker' | 'server' } &
     | { operation: Operation; moment: HoldMoment }
     /** Some time after the run's start, or after the kill before this one. */
     | { afterMs: number }
+    /** Any other moment. */
+    | Moment
   );
+
+export interface Moment {
+  /** In words, as a part of a sentence: `the model was answering`. */
+  words: string;
+  /** Resolves when it has come. May reject, or stay open, once `over` is aborted: the run has ended before. */
+  reached(scene: Scene, over: AbortSignal): Promise<void>;
+}
+
+/** What a moment may look at. */
+export interface Scene {
+  runId: string;
+  shopUrl: string;
+  /** perdure's store. */
+  storePath: string;
+}
 
 /** The demo's own: the refund is committed, and its result was not reported. */
 export const defaultKills: readonly Kill[] = [{ what: 'worker', operation: 'refund_payment', moment: 'after_commit' }];
@@ -27,6 +44,7 @@ const requests: Record<Operation, string> = {
 
 /** The moment in words, as a part of a sentence: `a refund was committed and before its answer was sent`. */
 export function momentInWords(kill: Kill): string {
+  if ('reached' in kill) return kill.words;
   if ('afterMs' in kill) return `${kill.afterMs} ms had passed`;
   const request = requests[kill.operation];
   return kill.moment === 'after_commit'

@@ -4,6 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { openServer, startDevServer, type DevServer, type FoundServer } from 'perdure/testing';
+import type { Faults } from '../backend/faults.ts';
 import { startNode, type DemoProcess } from './processes.ts';
 
 const exampleDir = resolve(import.meta.dirname, '..');
@@ -19,12 +20,15 @@ export interface StageOptions {
   rootDir: string;
   /** Receives what happens, a line at a time. */
   log(line: string): void;
+  /** How the shop misbehaves, where not as by default. */
+  faults: Partial<Faults>;
 }
 
 /** What the demo starts: the shop, a Temporal server where no other is configured, and a worker. */
 export class Stage {
   readonly shopUrl: string;
   readonly shopDbPath: string;
+  readonly storePath: string;
   readonly logPath: string;
   /** Rejects where a worker ends that nobody ended; never settles otherwise. */
   readonly broken: Promise<never>;
@@ -50,6 +54,7 @@ export class Stage {
     this.#ownServer = parts.ownServer;
     this.shopUrl = parts.shopUrl;
     this.shopDbPath = shopDbPath(parts.options);
+    this.storePath = join(parts.options.rootDir, '.perdure/store.db');
     this.logPath = logPath(parts.options);
     this.broken = new Promise((_, reject) => (this.#breakDown = reject));
     // Whoever waits for it is told; nobody waits any more once the run is over.
@@ -62,7 +67,7 @@ export class Stage {
     const dbPath = shopDbPath(options);
     for (const suffix of ['', '-wal', '-shm']) await rm(`${dbPath}${suffix}`, { force: true });
     const shop = startNode({
-      args: [join(exampleDir, 'backend/main.ts'), '--db', dbPath, '--port', '0'],
+      args: [join(exampleDir, 'backend/main.ts'), '--db', dbPath, '--faults', JSON.stringify(options.faults)],
       env: process.env,
       cwd: exampleDir,
       logPath: logPath(options),
@@ -169,7 +174,7 @@ export class Stage {
       ...process.env,
       ...(kind !== 'configured' && { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace }),
       SHOP_URL: this.shopUrl,
-      SHOP_STORE: join(this.#options.rootDir, '.perdure/store.db'),
+      SHOP_STORE: this.storePath,
     };
   }
 }
