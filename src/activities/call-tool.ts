@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
+import { lostStart } from '../policy/ledger.js';
 import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
 import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
 import type { RetryDecision } from '../policy/retry-rule.js';
@@ -79,6 +80,7 @@ class CallAttempt {
     const { call, tool, recorder } = this.#attempt;
     const row = (await this.#services.store.getCall(call.key))?.row;
     if (!row?.begun || row.outcome) return row?.outcome;
+    await recorder.recordLost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     return await recorder.refuse(lostWorker(), row);
@@ -106,10 +108,11 @@ class CallAttempt {
   }
 
   /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
-  async #afterFormerStarts({ row, former, lost }: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
+  async #afterFormerStarts(verdict: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
+    const { row, former, lost } = verdict;
     const { tool, recorder } = this.#attempt;
     const failure = lostWorker();
-    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: 'worker_lost' });
+    if (verdict.lostStart) await recorder.recordLost(row, failure, verdict.lostStart);
     const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
@@ -121,6 +124,8 @@ class CallAttempt {
     const deadlineMs = Math.max(1, Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs));
     const startedAt = performance.now();
     this.#claim.renew();
+    // Beside the body and not before it: the call need not wait for a note to operators.
+    void this.#attempt.recorder.recordStarted(row);
     try {
       const end = await runBody({
         body: (signal) => live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs)),

@@ -68,12 +68,20 @@ export type LedgerEvent =
 /** What the former holder of a claim left behind, as the next one must know before it runs anything. */
 export type FormerStart = 'never' | 'proved-none' | 'unknown';
 
+/** The last start of a body whose holder vanished. Epoch milliseconds on the store's clock. */
+export interface LostStart {
+  begunAtMs: number;
+  /** Until then its holder was known to live, at the latest. */
+  lapsedAtMs: number;
+}
+
 export type LedgerVerdict =
   /**
-   * The token holds the row. `lost` is true where the former holder vanished in mid-body (its lease lapsed). With `former`
-   * unknown the caller must ask `startIsSafe`, and where it is not, reconcile or settle as unknown; `begin` is refused.
+   * The token holds the row. `lost` is true where the former holder vanished in mid-body (its lease lapsed); `lostStart`
+   * tells of that start. With `former` unknown the caller must ask `startIsSafe`, and where it is not, reconcile or settle
+   * as unknown; `begin` is refused.
    */
-  | { type: 'granted'; row: LedgerRow; former: FormerStart; lost: boolean }
+  | { type: 'granted'; row: LedgerRow; former: FormerStart; lost: boolean; lostStart?: LostStart }
   | { type: 'accepted'; row: LedgerRow }
   /** An outcome is stored: return it, run nothing. */
   | { type: 'settled'; row: LedgerRow; outcome: Outcome }
@@ -172,7 +180,8 @@ function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: nu
     updatedAtMs: nowMs,
   };
   const former: FormerStart = granted.mayHaveHappened ? 'unknown' : granted.starts === 0 ? 'never' : 'proved-none';
-  return { write: granted, verdict: { type: 'granted', row: granted, former, lost } };
+  const verdict = { type: 'granted', row: granted, former, lost } as const;
+  return { write: granted, verdict: lost ? { ...verdict, lostStart: lostStart(row, nowMs) } : verdict };
 }
 
 function begin(row: LedgerRow, event: LedgerEvent & { type: 'begin' }, nowMs: number): LedgerTransition {
@@ -254,6 +263,12 @@ function withoutHolder(row: LedgerRow, effect: 'none' | 'unknown'): LedgerRow {
   const mayHaveHappened = row.effect.kind !== 'read' && (row.mayHaveHappened || effect === 'unknown');
   // `released` says "proved no effect" of every start so far, not only of the last one.
   return { ...rest, state: mayHaveHappened ? 'started' : 'released', begun: false, leaseUntilMs: 0, mayHaveHappened };
+}
+
+/** What is known of a start that nobody ended, from the row before anybody else claims it. */
+export function lostStart(row: LedgerRow, nowMs: number): LostStart {
+  const { begunAtMs = row.leaseUntilMs } = row;
+  return { begunAtMs, lapsedAtMs: Math.max(begunAtMs, Math.min(nowMs, row.leaseUntilMs)) };
 }
 
 function spend(row: LedgerRow, endedAtMs: number): LedgerRow {
