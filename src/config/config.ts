@@ -1,4 +1,7 @@
+import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
+import type { LimiterLimits } from '../contract/shared-limits.js';
+import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
@@ -20,6 +23,15 @@ export interface PerdureConfig {
   }>;
   /** US dollars per million tokens, for `limits.costUsd`. */
   prices?: { inputPerMillion: number; outputPerMillion: number };
+  /** Limits of each model over all runs and workers. Default none. */
+  modelLimits?: { requestsPerMinute?: number; tokensPerMinute?: number; concurrency?: number };
+  /** What a run does about a model that repeats itself. */
+  loop?: {
+    /** A model that goes on after refusals: `stop` ends the run (default), `model` keeps refusing. */
+    onExhausted?: 'stop' | 'model';
+    /** Equal calls with equal results that run; the next one is refused. Default 2. */
+    equalCalls?: number;
+  };
   store?: {
     /** SQLite file. Default `.perdure/store.db` beside the configuration. */
     path?: string;
@@ -36,6 +48,10 @@ export interface PerdureConfig {
   secretEnv?: string[];
   /** Path of the user's own workflow file, which re-exports `perdure/workflow`; relative to the configuration. */
   workflows?: string;
+  /** Makes tools fail on purpose, as `PERDURE_FAULTS` does (docs/fault-injection.md), e.g. `['charge:timeout@3']`. */
+  faults?: FaultOption[];
+  /** True where real users are served: faults are then refused, as with `PERDURE_ENV=production`. Default false. */
+  production?: boolean;
 }
 
 /** An AI SDK language model, recognised by its `specificationVersion`. */
@@ -55,9 +71,13 @@ export interface ResolvedConfig {
   tools: Tool[];
   instructions: string;
   limits: RunLimits;
+  modelLimits: LimiterLimits | undefined;
+  loop: LoopPolicy;
   storePath: string;
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
   secrets: string[];
   workflowsPath: string | undefined;
+  /** Present where faults are injected. */
+  faults?: FaultPlan;
 }

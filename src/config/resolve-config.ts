@@ -1,16 +1,21 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
+import { resolveFaults } from '../faults/resolve-faults.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
+import { resolveLimiter } from '../tools/shared-limits.js';
 import { readArtifactName } from '../tools/read-artifact.js';
 import type { Tool } from '../tools/tool.js';
 import {
   at,
+  checkBoolean,
   checkInteger,
   checkNumber,
   checkObject,
+  checkOneOf,
   checkText,
   checkTexts,
   refuseUnknownKeys,
@@ -27,10 +32,11 @@ import { parseDuration } from './duration.js';
 export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
+  loop: { equalCalls: 2, onExhausted: 'stop' },
   storePath: '.perdure/store.db',
   heartbeatTimeoutMs: 10_000,
   maxConcurrentCalls: 50,
-} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'storePath'> & {
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop' | 'storePath'> & {
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
 };
@@ -41,11 +47,15 @@ const configKeys = [
   'instructions',
   'limits',
   'prices',
+  'modelLimits',
+  'loop',
   'store',
   'worker',
   'secrets',
   'secretEnv',
   'workflows',
+  'faults',
+  'production',
 ] as const satisfies (keyof PerdureConfig)[];
 
 /** A shorter secret would mask ordinary text wherever it stands. */
@@ -69,6 +79,13 @@ export async function resolveConfig(
   const secrets = resolveSecrets(given, env);
   const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
   const instructions = resolveInstructions(given['instructions']);
+  const faults = resolveFaults({
+    option: given['faults'],
+    production: checkBoolean('production', given['production'] ?? false),
+    tools,
+    env,
+    drawSeed: () => Math.floor(Math.random() * 0x1_0000_0000),
+  });
   const choice = given['model'] as PerdureConfig['model'];
   const model = withPrices(await resolveModel(choice, { rootDir, env, prices }), prices);
   if (model && limits.costUsd !== null && !model.prices) {
@@ -83,10 +100,13 @@ export async function resolveConfig(
     tools,
     instructions,
     limits,
+    modelLimits: resolveLimiter('modelLimits', given['modelLimits']),
+    loop: resolveLoop(given['loop']),
     storePath: resolve(rootDir, store),
     ...worker,
     secrets,
     workflowsPath,
+    ...(faults ? { faults } : {}),
   };
 }
 
@@ -114,6 +134,19 @@ export function resolveLimits(path: string, limits: unknown): RunLimits {
       parseDuration(where, value, { minMs: 0, maxMs: Number.MAX_SAFE_INTEGER }),
     ),
     failures: limit('failures', count),
+  };
+}
+
+function resolveLoop(loop: unknown): LoopPolicy {
+  const given = loop === undefined ? {} : checkObject('loop', loop);
+  refuseUnknownKeys('loop', given, Object.keys(configDefaults.loop));
+  const { equalCalls, onExhausted } = { ...configDefaults.loop, ...given };
+  if ((onExhausted as unknown) === 'person') {
+    throw new ConfigError('loop.onExhausted', "'person' is not yet in this version; take 'stop' or 'model'");
+  }
+  return {
+    equalCalls: checkInteger('loop.equalCalls', equalCalls, 1),
+    onExhausted: checkOneOf('loop.onExhausted', onExhausted, ['stop', 'model']),
   };
 }
 
