@@ -163,20 +163,6 @@ export class CallRecorder {
     return outcome;
   }
 
-  /**
-   * A start that begins now: who runs it, for whoever finds it lost. Never rejects, as the call itself does not depend on
-   * it; what could not be noted is logged.
-   */
-  async recordStarted(row: LedgerRow): Promise<void> {
-    const { store, workerIdentity, log } = this.#services;
-    const { key, tool } = this.#input.call;
-    try {
-      await store.recordAttempt({ key, start: row.starts, worker: workerIdentity, startedAtMs: Date.now() });
-    } catch (error) {
-      log.warn('a start could not be noted', { tool, key, start: row.starts, error: String(error) });
-    }
-  }
-
   /** The operator's record of a start that failed here: stored, and logged as one line. */
   async recordFailed(attempt: {
     row: LedgerRow;

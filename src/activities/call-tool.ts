@@ -65,6 +65,7 @@ class CallAttempt {
       store: services.store,
       call: attempt.call,
       effect: attempt.tool.policy.effect,
+      worker: services.workerIdentity,
       leaseMs: services.heartbeatTimeoutMs,
       log: services.log,
     });
@@ -171,8 +172,6 @@ class CallAttempt {
     const startedAt = performance.now();
     this.#claim.renew();
     this.#guards.begin();
-    // Beside the body and not before it: the call need not wait for a note to operators.
-    void this.#attempt.recorder.recordStarted(row);
     try {
       const end = await runBody({
         body: (signal) =>

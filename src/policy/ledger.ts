@@ -50,9 +50,10 @@ export type LedgerEvent =
   | { type: 'claim'; call: LedgerCall; token: string; leaseMs: number; graceMs: number }
   /**
    * Just before the body: re-reads the claim and counts the start. A read begins without a claim. Refused where the start
-   * could be a second effect (`startIsSafe`), whatever the caller has concluded.
+   * could be a second effect (`startIsSafe`), whatever the caller has concluded. An accepted start is noted by the store
+   * as that worker's, in the same transaction, so that whoever finds it lost can say whose it was.
    */
-  | { type: 'begin'; call: LedgerCall; token: string; leaseMs: number }
+  | { type: 'begin'; call: LedgerCall; token: string; leaseMs: number; by?: StartedBy }
   | { type: 'renew'; token: string; leaseMs: number }
   /** The backend was fenced (`reconcile` said so): a start whose answer was lost can no longer have an effect. */
   | { type: 'fenced'; token: string }
@@ -64,6 +65,12 @@ export type LedgerEvent =
   | { type: 'settle'; token: string; outcome: Outcome }
   /** Nobody may run the body any more. The outcome recorded depends on whether a start may have had its effect. */
   | { type: 'seal'; call: LedgerCall; ifNone: Outcome; ifUnknown: Outcome };
+
+/** Who starts a body, and when on its own clock (epoch milliseconds), which tells its end as well. */
+export interface StartedBy {
+  worker: string;
+  atMs: number;
+}
 
 /** What the former holder of a claim left behind, as the next one must know before it runs anything. */
 export type FormerStart = 'never' | 'proved-none' | 'unknown';

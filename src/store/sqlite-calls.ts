@@ -102,6 +102,17 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
     });
   }
 
+  function writeAttempt(attempt: AttemptRecord): void {
+    upsertAttempt.run({
+      key: attempt.key,
+      start: attempt.start,
+      worker: attempt.worker,
+      startedAtMs: attempt.startedAtMs,
+      endedAtMs: attempt.endedAtMs ?? null,
+      failure: attempt.failure ? JSON.stringify(attempt.failure) : null,
+    });
+  }
+
   function readRecord(row: CallRow): CallRecord {
     return {
       row: readRow(row),
@@ -115,6 +126,9 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
       const { write, verdict } = ledgerTransition(key, findRow(key), event, now());
       // No row is written after its outcome, so a stored rendering is never overwritten here.
       if (write) writeRow(write, rendered && renderingOf(event, write, rendered));
+      if (event.type === 'begin' && event.by && verdict.type === 'accepted') {
+        writeAttempt({ key, start: verdict.row.starts, worker: event.by.worker, startedAtMs: event.by.atMs });
+      }
       return verdict;
     },
 
@@ -137,16 +151,7 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
       return rows.sort((a, b) => compareCallIds(a.call_id, b.call_id)).map(readRecord);
     },
 
-    recordAttempt(attempt: AttemptRecord): void {
-      upsertAttempt.run({
-        key: attempt.key,
-        start: attempt.start,
-        worker: attempt.worker,
-        startedAtMs: attempt.startedAtMs,
-        endedAtMs: attempt.endedAtMs ?? null,
-        failure: attempt.failure ? JSON.stringify(attempt.failure) : null,
-      });
-    },
+    recordAttempt: writeAttempt,
   };
 }
 
