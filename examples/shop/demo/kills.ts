@@ -5,7 +5,12 @@ import type { HoldMoment } from '../backend/holds.ts';
 export type Kill = { what: 'worker' | 'server' } &
   /** While a request to the shop stands just before its effect, or after it and before its answer. */
   (
-    | { operation: Operation; moment: HoldMoment }
+    | {
+        operation: Operation;
+        moment: HoldMoment;
+        /** How long it stands there before the kill, for somebody who watches, milliseconds. Default 0. */
+        heldMs?: number;
+      }
     /** Some time after the run's start, or after the kill before this one. */
     | { afterMs: number }
     /** Any other moment. */
@@ -28,7 +33,10 @@ export interface Scene {
 }
 
 /** The demo's own: the refund is committed, and its result was not reported. */
-export const defaultKills: readonly Kill[] = [{ what: 'worker', operation: 'refund_payment', moment: 'after_commit' }];
+export const defaultKills: readonly Kill[] = [
+  // What is shown of a run is up to half a second old; a kill at once would be told before the step that it falls in.
+  { what: 'worker', operation: 'refund_payment', moment: 'after_commit', heldMs: 1_000 },
+];
 
 const requests: Record<Operation, string> = {
   find_customers: 'a look-up of the customer',

@@ -75,14 +75,17 @@ export async function runShopDemo(options: ShopDemoOptions = {}): Promise<ShopDe
 async function perform(stage: Stage, options: ShopDemoOptions, log: (line: string) => void): Promise<ShopDemoResult> {
   const runId = `shop-${randomBytes(3).toString('hex')}`;
   log(`shop ${stage.shopUrl}`);
-  log(`Temporal server ${stage.serverAddress}, UI ${stage.uiUrl(runId) ?? 'unknown'}`);
+  log(`Temporal server ${stage.serverAddress}`);
+  const uiUrl = stage.uiUrl(runId);
+  if (uiUrl !== undefined) log(`Temporal UI ${uiUrl}`);
   stage.startWorker();
 
   const over = new AbortController();
   const scene = { runId, shopUrl: stage.shopUrl, storePath: stage.storePath };
   const kills = killInTurn({ stage, scene, kills: options.kills ?? defaultKills, over: over.signal });
   const model = options.model === undefined ? [] : ['--model', options.model];
-  const run = stage.perdure(['run', '--id', runId, '--follow', ...model, task], log).finally(() => over.abort());
+  const tell = (line: string) => log(line.replace(/\bperdure (?=show )/, 'npm run shop -- '));
+  const run = stage.perdure(['run', '--id', runId, '--follow', ...model, task], tell).finally(() => over.abort());
   const [carriedOut] = await Promise.all([kills, run]);
 
   const shown = await stage.perdure(['show', runId, '--json'], log);
@@ -101,7 +104,7 @@ async function perform(stage: Stage, options: ShopDemoOptions, log: (line: strin
     kills: carriedOut,
     serverAddress: stage.serverAddress,
     storePath: stage.storePath,
-    uiUrl: stage.uiUrl(runId),
+    uiUrl,
     logPath: stage.logPath,
   };
   await options.beforeEnd?.(result);
@@ -147,5 +150,7 @@ async function momentOf(kill: Kill, { stage, scene, over }: Killing): Promise<bo
   }
   const admin = shopAdmin(stage.shopUrl);
   await admin.hold(kill.operation, kill.moment);
-  return (await admin.waitForHeld(over)) !== undefined;
+  if (!(await admin.waitForHeld(over))) return false;
+  await sleep(kill.heldMs ?? 0);
+  return true;
 }
