@@ -3,6 +3,7 @@ import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards, HeldUp } from '../guards/call-guards.js';
+import { lostStart } from '../policy/ledger.js';
 import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
 import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
 import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
@@ -70,6 +71,7 @@ class CallAttempt {
       store: services.store,
       call: attempt.call,
       effect: attempt.tool.policy.effect,
+      worker: services.workerIdentity,
       leaseMs: services.heartbeatTimeoutMs,
       log: services.log,
     });
@@ -143,6 +145,7 @@ class CallAttempt {
     const { call, tool, recorder } = this.#attempt;
     const row = (await this.#services.store.getCall(call.key))?.row;
     if (!row?.begun || row.outcome) return row?.outcome;
+    await recorder.recordLost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     return await recorder.refuse(lostWorker());
@@ -175,7 +178,7 @@ class CallAttempt {
     const { row, former } = granted;
     const failure = lostWorker();
     const lost = granted.lost || (former === 'unknown' && (await this.#lastStartWasLost(row)));
-    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: workerLost });
+    if (granted.lostStart) await recorder.recordLost(row, failure, granted.lostStart);
     const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
