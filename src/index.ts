@@ -20,6 +20,7 @@ export type { Effect, EffectState } from './contract/effect.js';
 export type { Failure, FailureClass, FailureFamily, FailureTexts, Suggestion, Violation } from './contract/failure.js';
 export type { Json, JsonObject } from './contract/json.js';
 export type { AgentRunResult, RunCounters, RunLimits, TerminationReason } from './contract/run.js';
+export type { FaultOption } from './faults/fault.js';
 export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from './models/model.js';
 export { failureDigest } from './policy/failure-digest.js';
 export { failureProtocol } from './policy/failure-protocol.js';

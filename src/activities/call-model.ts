@@ -50,13 +50,16 @@ export async function callModel(
 
   const model = await modelFor(services, input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const starts = await store.countTurnStart(turn);
-  const reply = await askModel(services, model, question, starts);
+  const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
   const text = services.redactor.declared(reply.text);
   const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
+  const kind = classifyTurn(
+    reply,
+    manifest.tools.map((tool) => tool.modelName),
+  );
   const result = await store.commitTurn({
     turn,
     messages: added,
@@ -64,11 +67,8 @@ export async function callModel(
       calls: withinPayload(prepared),
       usage,
       text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
-      empty:
-        classifyTurn(
-          reply,
-          manifest.tools.map((tool) => tool.modelName),
-        ) === 'empty',
+      empty: kind === 'empty',
+      ...(kind === 'textual-call' ? { textualCall: true } : {}),
     },
     answered,
   });
@@ -92,12 +92,13 @@ function withinPayload(prepared: PreparedCall[]): PreparedCall[] {
 
 /** The same question gets the same stored answer: everything that the model's reply may depend on is in here. */
 function turnKey(input: CallModelInput): TurnKey {
-  const { runKey, step, head, take, manifestHash, model, emphasis, finalTurn } = input;
+  const { runKey, step, head, take, manifestHash, model, emphasis, nudge, finalTurn } = input;
   const settings = digestOf({
     manifestHash,
     model: model ?? null,
     emphasis: emphasis ?? [],
     finalTurn: finalTurn ?? null,
+    nudge: nudge ?? null,
   });
   return { runKey, step, head, settings, take };
 }
@@ -161,6 +162,7 @@ function questionOf(
     system: systemPrompt({
       instructions: services.instructions,
       ...(input.emphasis ? { emphasis: namedForModel(input.emphasis, manifest) } : {}),
+      ...(input.nudge ? { nudge: input.nudge } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
     messages,
@@ -209,7 +211,7 @@ async function readCalls(
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
     recorder.logOutcome(recorded.outcome, call.failure, calls.recorded[index]?.rawArguments);
     answered.push(recorded);
-    return { status: 'answered', callId: call.callId, digest: call.digest, outcome: recorded.outcome };
+    return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
 }

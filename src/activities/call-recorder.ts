@@ -15,6 +15,7 @@ import { kindOfOutput, shapeFailureOutput, verbatimTokens } from '../results/fai
 import { bytesPerToken } from '../results/tokens.js';
 import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
 import type { Tool } from '../tools/tool.js';
+import { outlastOutage } from './outlast-outage.js';
 import type { Services } from './services.js';
 
 export interface RecorderOptions {
@@ -155,10 +156,33 @@ export class CallRecorder {
     return { key, runKey, callId, tool, digest, outcome, rendered: this.render(outcome) };
   }
 
-  /** Stores an outcome where no claim is held (refused before anything ran, or a read), and returns it. */
-  async refuse(failure: ClassifiedFailure, row?: LedgerRow): Promise<Outcome> {
-    const outcome = this.failed(failure, row);
-    await this.#services.store.recordOutcomes([this.recorded(outcome)]);
+  /**
+   * Ends the call where no claim is held, and returns what is recorded: an outcome that was stored before; else `ifNone`, or
+   * `ifUnknown` where an earlier start may have had its effect. Whoever may still run it can change nothing any more.
+   */
+  async seal(ends: { ifNone: ClassifiedFailure; ifUnknown: ClassifiedFailure }): Promise<Outcome> {
+    const { runKey, callId, tool, digest, key } = this.#input.call;
+    const { store } = this.#services;
+    const row = (await store.getCall(key))?.row;
+    const ifNone = this.failed(ends.ifNone, row && { ...row, mayHaveHappened: false });
+    const ifUnknown = this.failed(ends.ifUnknown, row && { ...row, mayHaveHappened: true });
+    const effect = this.#tool?.policy.effect ?? { kind: 'once' };
+    const verdict = await store.applyLedger(
+      key,
+      { type: 'seal', call: { runKey, callId, tool, digest, effect }, ifNone, ifUnknown },
+      { ifNone: this.render(ifNone), ifUnknown: this.render(ifUnknown) },
+    );
+    if (verdict.type === 'settled') return verdict.outcome;
+    throw new TypeError(`sealing ${key} gave ${verdict.type}`);
+  }
+
+  /** Ends a call that was refused before anything ran. An earlier start, of another worker, may have run it all the same. */
+  async refuse(failure: ClassifiedFailure): Promise<Outcome> {
+    const reason = `an earlier start was lost, and then the call was refused${failure.reason ? `: ${failure.reason}` : ''}`;
+    const outcome = await this.seal({
+      ifNone: failure,
+      ifUnknown: { class: 'outcome_unknown', effectState: 'unknown', reason },
+    });
     this.logOutcome(outcome, failure);
     return outcome;
   }
@@ -195,27 +219,31 @@ export class CallRecorder {
       redactor,
     );
     log.warn('attempt failed', record);
-    await store.recordAttempt({
-      key: call.key,
-      start: row.starts,
-      worker: workerIdentity,
-      startedAtMs: Math.round(endedAtMs - durationMs),
-      endedAtMs,
-      failure: record,
-    });
+    await outlastOutage(() =>
+      store.recordAttempt({
+        key: call.key,
+        start: row.starts,
+        worker: workerIdentity,
+        startedAtMs: Math.round(endedAtMs - durationMs),
+        endedAtMs,
+        failure: record,
+      }),
+    );
   }
 
   /** A start that ended well. */
   async recordSucceeded(row: LedgerRow, durationMs: number): Promise<void> {
     const { store, workerIdentity } = this.#services;
     const endedAtMs = Date.now();
-    await store.recordAttempt({
-      key: this.#input.call.key,
-      start: row.starts,
-      worker: workerIdentity,
-      startedAtMs: Math.round(endedAtMs - durationMs),
-      endedAtMs,
-    });
+    await outlastOutage(() =>
+      store.recordAttempt({
+        key: this.#input.call.key,
+        start: row.starts,
+        worker: workerIdentity,
+        startedAtMs: Math.round(endedAtMs - durationMs),
+        endedAtMs,
+      }),
+    );
   }
 
   /** One line for each call's end, whether a body ran or not. `unread` are arguments that were refused, as they came. */

@@ -2,24 +2,30 @@ import { Context } from '@temporalio/activity';
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
+import type { CallGuards, HeldUp } from '../guards/call-guards.js';
 import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
 import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
-import type { RetryDecision } from '../policy/retry-rule.js';
+import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/failure-mapper.js';
 import { prepareAttempt } from './attempt.js';
 import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
+import { guardCall } from './guard-call.js';
 import { judgeEnd, lostWorker, maskedResult } from './judge-end.js';
+import { outlastOutage } from './outlast-outage.js';
 import { reconcile } from './reconcile.js';
 import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
-import { runBody } from './run-body.js';
+import { runBody, whyCancelled } from './run-body.js';
 import type { BodyEnd } from './run-body.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStep, requireStore } from './store-identity.js';
 import { successOutcome } from './success-outcome.js';
 import type { SuccessfulEnd } from './success-outcome.js';
+
+/** The operator's record of a start whose end nobody saw. */
+const workerLost = 'worker_lost';
 
 /** How soon an attempt that may not run here and now is offered again. */
 const notReadyDelayMs = 1_000;
@@ -50,10 +56,16 @@ class CallAttempt {
   readonly #claim: Claim;
   /** Of the body, on the monotonic clock. */
   #startedAt = 0;
+  readonly #guards: CallGuards;
+  /** Why the call cannot be guarded, and so must not run. */
+  readonly #unusable: ClassifiedFailure | undefined;
+  /** Waited for guards in earlier attempts: part of the call's time budget. */
+  #waitedMs = 0;
 
   constructor(services: Services, attempt: Attempt) {
     this.#services = services;
     this.#attempt = attempt;
+    ({ guards: this.#guards, unusable: this.#unusable } = guardCall(services, attempt));
     this.#claim = new Claim({
       store: services.store,
       call: attempt.call,
@@ -64,15 +76,65 @@ class CallAttempt {
   }
 
   async run(): Promise<Outcome> {
+    if (this.#unusable) return await this.#settleUnstarted(this.#unusable);
+    const context = Context.current();
+    const held = await this.#guards.enter(context.cancellationSignal);
+    if (held) return await this.#wait(held);
+    try {
+      // A first attempt has waited for nothing yet.
+      if (context.info.attempt > 1) this.#waitedMs = await this.#guards.waitedMs();
+      return await this.#runGuarded();
+    } finally {
+      await this.#guards.leave();
+    }
+  }
+
+  /** Gives the slot back while the call's time budget covers the wait; else the call ends as what holds it up. */
+  async #wait({ failure, waitMs }: HeldUp): Promise<Outcome> {
+    const { call, tool, recorder } = this.#attempt;
+    const row = (await this.#services.store.getCall(call.key))?.row;
+    if (row?.outcome) return row.outcome;
+    const budgetMs = Math.max(0, tool.policy.budgetMs - (row?.spentMs ?? 0));
+    if (await this.#guards.mayWait(waitMs, budgetMs)) throw attemptFailed(recorder.describe(failure, row), waitMs);
+    return await this.#settleUnstarted(failure);
+  }
+
+  /**
+   * Ends a call that may not start. Through the claim, also for reads: what an earlier start may have left behind is
+   * settled first, and a call that runs elsewhere is not ended under its feet.
+   */
+  async #settleUnstarted(failure: ClassifiedFailure): Promise<Outcome> {
+    const known = await this.#takeClaim();
+    if (known) return known;
+    const { row } = (await this.#services.store.getCall(this.#attempt.call.key)) ?? {};
+    return await this.#settleFailed(failure, row);
+  }
+
+  async #runGuarded(): Promise<Outcome> {
     const isRead = this.#attempt.tool.policy.effect.kind === 'read';
     const known = isRead ? await this.#formerRead() : await this.#takeClaim();
     if (known) return known;
     // A read that runs once too often harms nobody, and asking the server costs a round trip.
-    if (!isRead) await confirmWithServer(this.#claim);
+    if (!isRead) await confirmWithServer(this.#claim, this.#services.heartbeatTimeoutMs);
     const begun = await this.#claim.begin();
     if (begun.type === 'settled') return begun.outcome;
     if (begun.type !== 'accepted') throw takenOver();
+    // No `await` from here to the body's first line: a call that began beside this one may block the event loop meanwhile.
+    const late = this.#tooLateToBegin();
+    if (late) {
+      await this.#claim.end('none', 0);
+      throw late;
+    }
     return await this.#execute(begun.row);
+  }
+
+  /** What may have happened while the ledger counted the start. */
+  #tooLateToBegin(): Error | undefined {
+    const context = Context.current();
+    const told = context.cancellationSignal.aborted ? whyCancelled(context) : undefined;
+    if (told === 'cancelled') return cancelled('the run was cancelled before the tool was started');
+    if (told === undefined && !this.#claim.hasOverslept()) return undefined;
+    return notReady('this worker was stopped or blocked before the tool was started', notReadyDelayMs);
   }
 
   /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
@@ -83,7 +145,7 @@ class CallAttempt {
     if (!row?.begun || row.outcome) return row?.outcome;
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
-    return await recorder.refuse(lostWorker(), row);
+    return await recorder.refuse(lostWorker());
   }
 
   /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */
@@ -108,26 +170,42 @@ class CallAttempt {
   }
 
   /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
-  async #afterFormerStarts({ row, former, lost }: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
+  async #afterFormerStarts(granted: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
     const { tool, recorder } = this.#attempt;
+    const { row, former } = granted;
     const failure = lostWorker();
-    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: 'worker_lost' });
+    const lost = granted.lost || (former === 'unknown' && (await this.#lastStartWasLost(row)));
+    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: workerLost });
     const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
     return await this.#settleFailed(failure, row);
   }
 
+  /**
+   * Whether nobody told how the last start ended: the claim says it only to the first who takes the call over, and that one
+   * may have died before it decided.
+   */
+  async #lastStartWasLost(row: LedgerRow): Promise<boolean> {
+    const stored = await this.#services.store.getCall(row.key);
+    const told = stored?.attempts.find(({ start }) => start === row.starts)?.failure;
+    return told === undefined || told['decision'] === workerLost;
+  }
+
   async #execute(row: LedgerRow): Promise<Outcome> {
     const { tool, live, value, call } = this.#attempt;
-    const deadlineMs = Math.max(1, Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs));
+    const deadlineMs = Math.max(
+      1,
+      Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
+    );
     const startedAt = (this.#startedAt = performance.now());
-    this.#claim.renew();
-    try {
+    this.#guards.begin();
+    return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
-        body: (signal) => live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs)),
+        body: (signal) =>
+          live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
         deadlineMs,
-        superseded: this.#claim.superseded,
+        superseded: AbortSignal.any([this.#claim.superseded, this.#guards.lost]),
         onLate: (late) =>
           this.#services.log.warn('a tool ended after it was given up; nothing was changed', {
             tool: tool.name,
@@ -137,28 +215,32 @@ class CallAttempt {
           }),
       });
       return await this.#conclude(row, end, performance.now() - startedAt);
-    } finally {
-      this.#claim.stopRenewing();
-    }
+    });
   }
 
   async #conclude(row: LedgerRow, end: BodyEnd, durationMs: number): Promise<Outcome> {
     const { store } = this.#services;
     const judged = await judgeEnd(this.#services, this.#attempt, end);
     if (judged.kind === 'succeeded') {
-      const success = await successOutcome(store, this.#attempt, judged.result, row);
+      const success = await outlastOutage(() => successOutcome(store, this.#attempt, judged.result, row));
       const [outcome] = await Promise.all([
         this.#settle(success),
         this.#attempt.recorder.recordSucceeded(row, durationMs),
+        this.#guards.succeeded(judged.result.json),
       ]);
       return outcome;
     }
     if (end.interruption === 'superseded') {
-      // The claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      // Else the claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      if (judged.failure.effectState === 'none') await this.#claim.end('none', 0);
       throw takenOver();
     }
-    const spent: LedgerRow = { ...row, spentMs: row.spentMs + Math.round(durationMs) };
-    const { decision, failure } = await this.#decide(judged.failure, spent);
+    // An interrupted body says nothing about its backend, unless it was interrupted for taking too long.
+    const says = end.interruption === undefined || end.interruption === 'deadline';
+    const breakerRestMs = says ? await this.#guards.attemptFailed(judged.failure) : 0;
+    const spent: LedgerRow = { ...row, spentMs: row.spentMs + this.#waitedMs + Math.round(durationMs) };
+    const { decision, failure } = await this.#decide(judged.failure, spent, breakerRestMs);
+    if (says && !decision.retry) await this.#guards.callFailed(judged.failure);
     await this.#attempt.recorder.recordFailed({
       row,
       failure: judged.failure,
@@ -173,15 +255,19 @@ class CallAttempt {
   async #decide(
     failure: ClassifiedFailure,
     row: LedgerRow,
+    breakerRestMs: number,
   ): Promise<{ failure: ClassifiedFailure; decision: RetryDecision }> {
     const refreshed = failure.class === 'auth_failed' && (await hasRefreshed(this.#services, this.#attempt));
-    const decision = this.#decideRetry(failure, row, refreshed);
+    const decision = this.#decideRetry(failure, row, { refreshed, breakerRestMs });
+    if (decision.retry && !(await this.#guards.takeRetry())) {
+      return { failure, decision: this.#decideRetry(failure, row, { refreshed, breakerRestMs, retryToken: false }) };
+    }
     if (!decision.retry || !decision.refresh) return { failure, decision };
     const refresh = await refreshCredentials(this.#services, this.#attempt, { row, startedAt: this.#startedAt });
     if (refresh.kind === 'renewed') return { failure, decision };
     // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
     const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;
-    return { failure: met, decision: this.#decideRetry(met, row, true) };
+    return { failure: met, decision: this.#decideRetry(met, row, { refreshed: true, breakerRestMs }) };
   }
 
   async #afterFailure(failure: ClassifiedFailure, decision: RetryDecision, row: LedgerRow): Promise<Outcome> {
@@ -210,7 +296,12 @@ class CallAttempt {
   async #settleUnknown(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome | undefined> {
     const { store } = this.#services;
     const { tool, live } = this.#attempt;
-    const found = await reconcile(this.#services, this.#attempt, row);
+    const { superseded } = this.#claim;
+    const found = await this.#claim.renewedWhile(() => reconcile(this.#services, this.#attempt, { row, superseded }));
+    if (found.kind === 'interrupted') {
+      await this.#claim.end('unknown', 0);
+      throw notReady('this worker stopped before it knew what became of the call; another one asks', notReadyDelayMs);
+    }
     if (found.kind === 'done') {
       const result = await normalizeResult(found.result, {
         maxBytes: tool.policy.maxOutputBytes,
@@ -225,11 +316,15 @@ class CallAttempt {
     await this.#claim.fenced();
     const fenced: ClassifiedFailure = { ...failure, effectState: 'none' };
     const fencedRow = { ...row, mayHaveHappened: false };
-    if (this.#decideRetry(fenced, fencedRow, false).retry) return undefined;
+    if (this.#decideRetry(fenced, fencedRow, {}).retry) return undefined;
     return await this.#settleFailed(fenced, fencedRow);
   }
 
-  #decideRetry(failure: ClassifiedFailure, row: LedgerRow, refreshed: boolean): RetryDecision {
+  #decideRetry(
+    failure: ClassifiedFailure,
+    row: LedgerRow,
+    known: Pick<RetryQuestion, 'refreshed' | 'breakerRestMs' | 'retryToken'>,
+  ): RetryDecision {
     return decideRetry({
       failure,
       policy: this.#attempt.tool.policy,
@@ -240,11 +335,11 @@ class CallAttempt {
       nowMs: Date.now(),
       cancelled: failure.class === 'cancelled',
       random: this.#services.random(),
-      refreshed,
+      ...known,
     });
   }
 
-  async #settleFailed(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome> {
+  async #settleFailed(failure: ClassifiedFailure, row: LedgerRow | undefined): Promise<Outcome> {
     const { recorder } = this.#attempt;
     return await this.#settle(await recorder.ended(failure, row));
   }

@@ -8,6 +8,7 @@ export function toolContext(options: {
   attempt: number;
   signal: AbortSignal;
   deadlineMs: number;
+  fencingToken?: number | undefined;
   log: ToolLog;
   onProgress: (message: string) => void;
 }): ToolContext {
@@ -21,6 +22,7 @@ export function toolContext(options: {
     signal: options.signal,
     deadline: Date.now() + options.deadlineMs,
     log,
+    ...(options.fencingToken === undefined ? {} : { fencingToken: options.fencingToken }),
     progress: options.onProgress,
     async bestEffort(name, run) {
       try {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.js';
 import type { Manifest, ManifestTool } from '../contract/manifest.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { ModelReply, RawToolCall } from '../models/model.js';
+import { foldedDigest, foldedTextDigest } from '../policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../policy/idempotency-key.js';
 import type { Redactor } from '../policy/redaction.js';
 import { nearestNames } from '../tools/tool-names.js';
@@ -28,6 +29,8 @@ const INLINE_BYTES_OF_TURN = 256 * 1024;
 export const MOST_CALLS_OF_TURN = 500;
 
 const PREVIEW_CHARACTERS = 300;
+/** Of a name that no tool has, as the outcome keeps it: outcomes travel through the history, whatever a model writes. */
+const NAME_CHARACTERS = 200;
 /** Tools named to a model that asked for one that isn't there. */
 const MAX_LISTED_TOOLS = 30;
 
@@ -51,7 +54,16 @@ export interface PrepareCallsInput {
 /** A call ready for execution, or one that is refused before anything ran; the caller words the refusal. */
 export type PreparedOrRefused =
   | { status: 'ready'; call: ToolCall }
-  | { status: 'refused'; callId: string; tool: string; key: string; digest: string; failure: ClassifiedFailure };
+  | {
+      status: 'refused';
+      callId: string;
+      tool: string;
+      key: string;
+      digest: string;
+      /** As loop defence compares calls. */
+      folded: string;
+      failure: ClassifiedFailure;
+    };
 
 export interface PreparedCalls {
   /** As the transcript keeps them, in the model's order. */
@@ -115,7 +127,7 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     modelName,
     rawArguments: mask(raw.rawArguments),
   };
-  if (!tool) return { recorded, prepared: refused(one, recorded.tool, unknownTool(modelName, tools)) };
+  if (!tool) return { recorded, prepared: refused(one, cutName(modelName), unknownTool(modelName, tools)) };
   if (one.dropped > 0) return { recorded, prepared: refused(one, tool.name, tooMany(one.dropped)) };
   const checked = await checkArguments(one, tool);
   if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };
@@ -133,6 +145,10 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     recorded: repairs.length === 0 ? recorded : { ...recorded, repairs },
     prepared: { status: 'ready', call },
   };
+}
+
+function cutName(name: string): string {
+  return name.length <= NAME_CHARACTERS ? name : `${name.slice(0, NAME_CHARACTERS - 1).toWellFormed()}…`;
 }
 
 type CheckedArguments =
@@ -201,7 +217,8 @@ export async function storeArguments(
 function refused(one: OneCall, tool: string, failure: ClassifiedFailure, value?: JsonObject): PreparedOrRefused {
   // Arguments that could not be read are known by their text: the same bad call is then seen to be the same.
   const digest = digestOf(value ?? one.raw.rawArguments.toWellFormed());
-  return { status: 'refused', callId: one.callId, tool, key: keyOf(one, tool, digest), digest, failure };
+  const folded = value ? foldedDigest(tool, value) : foldedTextDigest(tool.toWellFormed(), one.raw.rawArguments);
+  return { status: 'refused', callId: one.callId, tool, key: keyOf(one, tool, digest), digest, folded, failure };
 }
 
 function keyOf(one: OneCall, tool: string, digest: string): string {

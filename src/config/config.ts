@@ -1,5 +1,9 @@
+import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
+import type { LimiterLimits } from '../contract/shared-limits.js';
+import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from '../store/open-store.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
 /** What a person writes in `perdure.config.ts`. Loaded by worker and client; only workers execute tools. */
@@ -25,10 +29,20 @@ export interface PerdureConfig {
   }>;
   /** US dollars per million tokens, for `limits.costUsd`. */
   prices?: { inputPerMillion: number; outputPerMillion: number };
-  store?: {
-    /** SQLite file. Default `.perdure/store.db` beside the configuration. */
-    path?: string;
+  /** Limits of each model over all runs and workers. Default none. */
+  modelLimits?: { requestsPerMinute?: number; tokensPerMinute?: number; concurrency?: number };
+  /** What a run does about a model that repeats itself. */
+  loop?: {
+    /** A model that goes on after refusals: `stop` ends the run (default), `model` keeps refusing. */
+    onExhausted?: 'stop' | 'model';
+    /** Equal calls with equal results that run; the next one is refused. Default 2. */
+    equalCalls?: number;
   };
+  /**
+   * Where runs are kept: a SQLite file (default `.perdure/store.db` beside the configuration), or a PostgreSQL database for
+   * workers on several machines. The environment variable `PERDURE_STORE`, a file or a `postgres://` URL, overrides it.
+   */
+  store?: Partial<SqliteChoice> | Partial<PostgresChoice>;
   worker?: {
     /** Time without a sign of life after which a worker is taken for dead; also the lease of a claim. Default 10 s. */
     heartbeatTimeoutMs?: Duration;
@@ -41,6 +55,10 @@ export interface PerdureConfig {
   secretEnv?: string[];
   /** Path of the user's own workflow file, which re-exports `perdure/workflow`; relative to the configuration. */
   workflows?: string;
+  /** Makes tools fail on purpose, as `PERDURE_FAULTS` does (docs/fault-injection.md), e.g. `['charge:timeout@3']`. */
+  faults?: FaultOption[];
+  /** True where real users are served: faults are then refused, as with `PERDURE_ENV=production`. Default false. */
+  production?: boolean;
 }
 
 /** An AI SDK language model, recognised by its `specificationVersion`. */
@@ -60,9 +78,13 @@ export interface ResolvedConfig {
   tools: Tool[];
   instructions: string;
   limits: RunLimits;
-  storePath: string;
+  modelLimits: LimiterLimits | undefined;
+  loop: LoopPolicy;
+  store: StoreChoice;
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
   secrets: string[];
   workflowsPath: string | undefined;
+  /** Present where faults are injected. */
+  faults?: FaultPlan;
 }

@@ -24,7 +24,7 @@ export interface ToolCall {
 /** A call as a model turn hands it to the workflow: to be executed, or already answered (bad arguments, unknown tool). */
 export type PreparedCall =
   | { status: 'ready'; call: ToolCall }
-  /** `digest` is that of the arguments as far as they could be read, so that repeated mistakes are seen. */
+  /** `digest` is folded as loop defence compares calls, so that repeated mistakes are seen. */
   | { status: 'answered'; callId: string; digest: string; outcome: Outcome };
 
 /** Fields that every outcome has. */

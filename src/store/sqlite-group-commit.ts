@@ -1,6 +1,7 @@
 import { checkVersion, whileBusy, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
-import type { RequestMethod, StoreAnswer } from './sqlite-requests.js';
+import type { RequestMethod } from './request-store.js';
+import type { StoreAnswer } from './sqlite-requests.js';
 
 /** A request that reads or writes; `close` never comes here. */
 export interface DataRequest {
@@ -21,7 +22,7 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
   const release = db.prepare('RELEASE request');
   const schemaVersion = db.prepare("SELECT value FROM meta WHERE name = 'schema_version'");
 
-  return { read, write };
+  return { read, write, writeRelaxed };
 
   function write(requests: DataRequest[]): StoreAnswer[] {
     return inTransaction('BEGIN IMMEDIATE', requests, (request) => {
@@ -33,6 +34,20 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
       release.run();
       return answer;
     });
+  }
+
+  /**
+   * The same without waiting for the disk: all processes see it at once, a crash of the machine may lose it. Durable
+   * writes that follow take it to disk with them, so what is lost is always the newest.
+   */
+  function writeRelaxed(requests: DataRequest[]): StoreAnswer[] {
+    if (requests.length === 0) return [];
+    db.exec('PRAGMA synchronous = NORMAL');
+    try {
+      return write(requests);
+    } finally {
+      db.exec('PRAGMA synchronous = FULL');
+    }
   }
 
   /** On one snapshot, without the lock that writers queue for. */

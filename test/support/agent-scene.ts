@@ -14,7 +14,7 @@ import type { TranscriptMessage } from '../../src/contract/transcript.js';
 import type { Model, ModelRequest } from '../../src/models/model.js';
 import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
 import { operatorLog } from '../../src/operator-log.js';
-import { openSqliteStore } from '../../src/store/sqlite-store.js';
+import { openStore } from '../../src/store/open-store.js';
 import type { CallRecord } from '../../src/store/store.js';
 import { createWorker } from '../../src/worker.js';
 import { temporalServer } from './temporal-server.js';
@@ -107,7 +107,7 @@ export async function playScene(options: SceneOptions): Promise<Scene> {
     worker.shutdown();
     await running;
   }
-  const store = resources.use(disposable(await openSqliteStore({ path: config.storePath })));
+  const store = resources.use(disposable(await openStore(config.store)));
   const run = await store.getRun(runKey);
   const transcript = run ? (await store.getChain(run.head)).map(({ message }) => message) : [];
   const calls = await store.listCalls(runKey);
