@@ -142,9 +142,9 @@ describe('an exclusive lock', () => {
     const fences: number[] = [];
     const transfer = backendTool(engine.backend.url, 'transfer', {
       effect: { idempotent: 'key' },
-      exclusive: ({ account }) => `account:${String(account)}`,
+      exclusive: ({ account }) => `account:${account as string}`,
       execute: async ({ account }, ctx) => {
-        const key = String(account);
+        const key = account as string;
         inside.set(key, (inside.get(key) ?? 0) + 1);
         most = Math.max(most, inside.get(key) ?? 0);
         together = Math.max(
