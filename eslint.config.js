@@ -23,6 +23,7 @@ const boundaries = [
   { folder: 'store', folders: ['contract', 'policy', 'config'] },
   { folder: 'models', except: edges },
   { folder: 'tools', except: edges },
+  { folder: 'faults', except: edges },
   { folder: 'config', except: edges },
   { folder: 'server', folders: ['contract', 'config'] },
   { folder: 'guards', folders: ['contract', 'policy', 'store', 'results', 'tools'] },

@@ -9,14 +9,15 @@ import type { Services } from './activities/services.js';
 import { createValidator } from './arguments/validator.js';
 import type { ResolvedConfig } from './config/config.js';
 import { taskQueueFor } from './contract/task-queue.js';
+import { injectFaults } from './faults/inject-faults.js';
 import { resolveModel } from './models/resolve-model.js';
-import { operatorLog } from './operator-log.js';
 import { Breakers } from './guards/breakers.js';
 import { Limiters } from './guards/limiters.js';
+import { maskedLog, operatorLog } from './operator-log.js';
 import { createRedactor } from './policy/redaction.js';
 import { checkSearchAttributes, registerCommand } from './server/search-attributes.js';
-import { openSqliteStore } from './store/sqlite-store.js';
-import type { SqliteStore } from './store/sqlite-requests.js';
+import { openStore } from './store/open-store.js';
+import type { WorkerStore } from './store/shared-state.js';
 import { buildManifest } from './tools/manifest.js';
 import { readArtifactTool } from './tools/read-artifact.js';
 import type { ToolLog } from './tools/tool.js';
@@ -53,7 +54,7 @@ const shutdownGraceMs = 10_000;
 export async function createWorker(options: CreateWorkerOptions): Promise<PerdureWorker> {
   const { config, connection, namespace } = options;
   const log = options.log ?? operatorLog();
-  const store = await openSqliteStore({ path: config.storePath });
+  const store = await openStore(config.store);
   const services = await createServices({ ...options, store, log }).catch(async (error: unknown) => {
     await store.close();
     throw error;
@@ -89,9 +90,12 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
   };
 }
 
-async function createServices(options: CreateWorkerOptions & { store: SqliteStore; log: ToolLog }): Promise<Services> {
-  const { config, store, log } = options;
-  const tools = [...config.tools, readArtifactTool((id) => store.getBody(id))];
+async function createServices(options: CreateWorkerOptions & { store: WorkerStore; log: ToolLog }): Promise<Services> {
+  const { config, store } = options;
+  const redactor = createRedactor({ secrets: config.secrets });
+  // Whatever a tool or an error says on its way to the log.
+  const log = maskedLog(options.log, redactor);
+  const tools = injectFaults([...config.tools, readArtifactTool((id) => store.getBody(id))], config.faults, { log });
   const manifest = buildManifest(tools);
   const validator = createValidator();
   for (const tool of manifest.tools) await validator.checkSchema(tool.inputSchema, `tools.${tool.name}.input`);
@@ -107,7 +111,7 @@ async function createServices(options: CreateWorkerOptions & { store: SqliteStor
     loop: config.loop,
     modelLimits: config.modelLimits,
     validator,
-    redactor: createRedactor({ secrets: config.secrets }),
+    redactor,
     guards: { shared: store, breakers: new Breakers(store), limiters: new Limiters(store) },
     log,
     workerIdentity: `${process.pid}@${hostname()}`,

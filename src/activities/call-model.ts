@@ -22,6 +22,8 @@ import { systemPrompt } from './system-prompt.js';
 
 /** The assistant's text as it stands in a run's history; the whole is in the transcript. */
 const textPreviewCharacters = 4_000;
+/** Half of what a payload may have. */
+const mostTurnBytes = 1_048_576;
 
 /**
  * One model turn: the former step's outcomes are appended to the transcript, the model is asked, its calls are read,
@@ -42,7 +44,7 @@ export async function callModel(
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
-  await store.recordOutcomes(refusedOutcomes(input.runKey, input.answered));
+  await store.recordOutcomes(refusedOutcomes(services, input));
   const conversation = await conversations.upTo(input.head);
   const results = await toolMessages(store, conversation, input.answered);
 
@@ -52,7 +54,8 @@ export async function callModel(
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
-  const added = [...results, assistantMessage(reply, recorded, usage)];
+  const text = services.redactor.declared(reply.text);
+  const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
   const kind = classifyTurn(
     reply,
     manifest.tools.map((tool) => tool.modelName),
@@ -61,9 +64,9 @@ export async function callModel(
     turn,
     messages: added,
     result: {
-      calls: prepared,
+      calls: withinPayload(prepared),
       usage,
-      text: cutText(reply.text, textPreviewCharacters),
+      text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
       ...(kind === 'textual-call' ? { textualCall: true } : {}),
     },
@@ -71,6 +74,20 @@ export async function callModel(
   });
   conversations.extend(input.head, added, result.head);
   return result;
+}
+
+/**
+ * A turn comes back as one payload of at most 2 MiB. Where very many calls were refused the history keeps their classes;
+ * their words are in the store, which is what the model is shown.
+ */
+function withinPayload(prepared: PreparedCall[]): PreparedCall[] {
+  if (Buffer.byteLength(JSON.stringify(prepared)) <= mostTurnBytes) return prepared;
+  return prepared.map((call): PreparedCall => {
+    if (call.status === 'ready' || !('failure' in call.outcome)) return call;
+    const { alternatives: _alternatives, ...failure } = call.outcome.failure;
+    const message = cutText(failure.message, 120);
+    return { ...call, outcome: { ...call.outcome, failure: { ...failure, message, suggestedAction: '' } } };
+  });
 }
 
 /** The same question gets the same stored answer: everything that the model's reply may depend on is in here. */
@@ -144,7 +161,7 @@ function questionOf(
   return {
     system: systemPrompt({
       instructions: services.instructions,
-      ...(input.emphasis ? { emphasis: input.emphasis } : {}),
+      ...(input.emphasis ? { emphasis: namedForModel(input.emphasis, manifest) } : {}),
       ...(input.nudge ? { nudge: input.nudge } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
@@ -152,6 +169,14 @@ function questionOf(
     tools,
     loadBody: (bodyId) => services.store.getBody(bodyId),
   };
+}
+
+/** Tools by the names that the model was shown. */
+function namedForModel<T extends { tool: string }>(named: T[], manifest: Manifest): T[] {
+  return named.map((each) => {
+    const tool = manifest.tools.find(({ name }) => name === each.tool);
+    return tool ? { ...each, tool: tool.modelName } : each;
+  });
 }
 
 /** Reads the calls of a reply: those that can run get their keys, the others their outcomes. */
@@ -171,9 +196,10 @@ async function readCalls(
     parse: async (tool, args) => (await services.tools.get(tool.name)?.parse(args)) ?? { ok: true },
     usedProviderIds: providerIdsIn(conversation),
     putBody: (bytes) => services.store.putBody(bytes),
+    redactor: services.redactor,
   });
   const answered: RecordedOutcome[] = [];
-  const prepared = calls.prepared.map((call): PreparedCall => {
+  const prepared = calls.prepared.map((call, index): PreparedCall => {
     if (call.status === 'ready') return call;
     const recorder = new CallRecorder({
       services,
@@ -183,6 +209,7 @@ async function readCalls(
       offeredTools: manifest.tools.map((tool) => tool.modelName),
     });
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
+    recorder.logOutcome(recorded.outcome, call.failure, calls.recorded[index]?.rawArguments);
     answered.push(recorded);
     return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });

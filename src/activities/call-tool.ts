@@ -13,15 +13,19 @@ import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
 import { guardCall } from './guard-call.js';
-import { judgeEnd, lostWorker } from './judge-end.js';
+import { judgeEnd, lostWorker, maskedResult } from './judge-end.js';
+import { outlastOutage } from './outlast-outage.js';
 import { reconcile } from './reconcile.js';
 import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
-import { runBody } from './run-body.js';
+import { runBody, whyCancelled } from './run-body.js';
 import type { BodyEnd } from './run-body.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStep, requireStore } from './store-identity.js';
 import { successOutcome } from './success-outcome.js';
 import type { SuccessfulEnd } from './success-outcome.js';
+
+/** The operator's record of a start whose end nobody saw. */
+const workerLost = 'worker_lost';
 
 /** How soon an attempt that may not run here and now is offered again. */
 const notReadyDelayMs = 1_000;
@@ -55,6 +59,8 @@ class CallAttempt {
   readonly #unusable: ClassifiedFailure | undefined;
   /** Waited for guards in earlier attempts: part of the call's time budget. */
   #waitedMs = 0;
+  /** Of the body, on the monotonic clock. */
+  #startedAt = 0;
 
   constructor(services: Services, attempt: Attempt) {
     this.#services = services;
@@ -109,11 +115,26 @@ class CallAttempt {
     const known = isRead ? await this.#formerRead() : await this.#takeClaim();
     if (known) return known;
     // A read that runs once too often harms nobody, and asking the server costs a round trip.
-    if (!isRead) await confirmWithServer(this.#claim);
+    if (!isRead) await confirmWithServer(this.#claim, this.#services.heartbeatTimeoutMs);
     const begun = await this.#claim.begin();
     if (begun.type === 'settled') return begun.outcome;
     if (begun.type !== 'accepted') throw takenOver();
+    // No `await` from here to the body's first line: a call that began beside this one may block the event loop meanwhile.
+    const late = this.#tooLateToBegin();
+    if (late) {
+      await this.#claim.end('none', 0);
+      throw late;
+    }
     return await this.#execute(begun.row);
+  }
+
+  /** What may have happened while the ledger counted the start. */
+  #tooLateToBegin(): Error | undefined {
+    const context = Context.current();
+    const told = context.cancellationSignal.aborted ? whyCancelled(context) : undefined;
+    if (told === 'cancelled') return cancelled('the run was cancelled before the tool was started');
+    if (told === undefined && !this.#claim.hasOverslept()) return undefined;
+    return notReady('this worker was stopped or blocked before the tool was started', notReadyDelayMs);
   }
 
   /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
@@ -124,7 +145,7 @@ class CallAttempt {
     if (!row?.begun || row.outcome) return row?.outcome;
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
-    return await recorder.refuse(lostWorker(), row);
+    return await recorder.refuse(lostWorker());
   }
 
   /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */
@@ -149,14 +170,26 @@ class CallAttempt {
   }
 
   /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
-  async #afterFormerStarts({ row, former, lost }: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
+  async #afterFormerStarts(granted: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
     const { tool, recorder } = this.#attempt;
+    const { row, former } = granted;
     const failure = lostWorker();
-    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: 'worker_lost' });
+    const lost = granted.lost || (former === 'unknown' && (await this.#lastStartWasLost(row)));
+    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: workerLost });
     const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
     return await this.#settleFailed(failure, row);
+  }
+
+  /**
+   * Whether nobody told how the last start ended: the claim says it only to the first who takes the call over, and that one
+   * may have died before it decided.
+   */
+  async #lastStartWasLost(row: LedgerRow): Promise<boolean> {
+    const stored = await this.#services.store.getCall(row.key);
+    const told = stored?.attempts.find(({ start }) => start === row.starts)?.failure;
+    return told === undefined || told['decision'] === workerLost;
   }
 
   async #execute(row: LedgerRow): Promise<Outcome> {
@@ -165,10 +198,9 @@ class CallAttempt {
       1,
       Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
     );
-    const startedAt = performance.now();
-    this.#claim.renew();
+    const startedAt = (this.#startedAt = performance.now());
     this.#guards.begin();
-    try {
+    return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
         body: (signal) =>
           live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
@@ -183,16 +215,14 @@ class CallAttempt {
           }),
       });
       return await this.#conclude(row, end, performance.now() - startedAt);
-    } finally {
-      this.#claim.stopRenewing();
-    }
+    });
   }
 
   async #conclude(row: LedgerRow, end: BodyEnd, durationMs: number): Promise<Outcome> {
     const { store } = this.#services;
     const judged = await judgeEnd(this.#services, this.#attempt, end);
     if (judged.kind === 'succeeded') {
-      const success = await successOutcome(store, this.#attempt, judged.result, row);
+      const success = await outlastOutage(() => successOutcome(store, this.#attempt, judged.result, row));
       const [outcome] = await Promise.all([
         this.#settle(success),
         this.#attempt.recorder.recordSucceeded(row, durationMs),
@@ -201,7 +231,8 @@ class CallAttempt {
       return outcome;
     }
     if (end.interruption === 'superseded') {
-      // The claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      // Else the claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      if (judged.failure.effectState === 'none') await this.#claim.end('none', 0);
       throw takenOver();
     }
     // An interrupted body says nothing about its backend, unless it was interrupted for taking too long.
@@ -232,7 +263,7 @@ class CallAttempt {
       return { failure, decision: this.#decideRetry(failure, row, { refreshed, breakerRestMs, retryToken: false }) };
     }
     if (!decision.retry || !decision.refresh) return { failure, decision };
-    const refresh = await refreshCredentials(this.#services, this.#attempt, row);
+    const refresh = await refreshCredentials(this.#services, this.#attempt, { row, startedAt: this.#startedAt });
     if (refresh.kind === 'renewed') return { failure, decision };
     // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
     const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;
@@ -265,13 +296,19 @@ class CallAttempt {
   async #settleUnknown(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome | undefined> {
     const { store } = this.#services;
     const { tool, live } = this.#attempt;
-    const found = await reconcile(this.#services, this.#attempt, row);
+    const { superseded } = this.#claim;
+    const found = await this.#claim.renewedWhile(() => reconcile(this.#services, this.#attempt, { row, superseded }));
+    if (found.kind === 'interrupted') {
+      await this.#claim.end('unknown', 0);
+      throw notReady('this worker stopped before it knew what became of the call; another one asks', notReadyDelayMs);
+    }
     if (found.kind === 'done') {
       const result = await normalizeResult(found.result, {
         maxBytes: tool.policy.maxOutputBytes,
         source: live.source,
       });
-      return await this.#settle(await successOutcome(store, this.#attempt, result, row));
+      const masked = maskedResult(this.#services, result);
+      return await this.#settle(await successOutcome(store, this.#attempt, masked, row));
     }
     if (found.kind === 'unknown') {
       return await this.#settleFailed(failure, { ...row, mayHaveHappened: true });
@@ -304,8 +341,7 @@ class CallAttempt {
 
   async #settleFailed(failure: ClassifiedFailure, row: LedgerRow | undefined): Promise<Outcome> {
     const { recorder } = this.#attempt;
-    const outcome = recorder.failed(failure, row);
-    return await this.#settle({ outcome, rendered: recorder.render(outcome) });
+    return await this.#settle(await recorder.ended(failure, row));
   }
 
   async #settle(end: SuccessfulEnd): Promise<Outcome> {

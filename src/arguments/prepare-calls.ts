@@ -6,6 +6,7 @@ import type { RecordedCall } from '../contract/transcript.js';
 import type { ModelReply, RawToolCall } from '../models/model.js';
 import { foldedDigest, foldedTextDigest } from '../policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../policy/idempotency-key.js';
+import type { Redactor } from '../policy/redaction.js';
 import { nearestNames } from '../tools/tool-names.js';
 import { providerCallIds } from './provider-call-ids.js';
 import type { Validator } from './validator.js';
@@ -14,6 +15,18 @@ import type { Validator } from './validator.js';
 export const INLINE_ARGUMENT_BYTES = 4096;
 /** Default of `maxInputBytes`: half of what one Temporal payload may have (2 MiB). */
 export const DEFAULT_MAX_INPUT_BYTES = 1024 * 1024;
+
+/**
+ * Arguments of all calls of one turn that stay inline, together. A turn comes back as one payload of at most 2 MiB, and its
+ * calls are scheduled in one gRPC request of at most 4 MiB.
+ */
+const INLINE_BYTES_OF_TURN = 256 * 1024;
+
+/**
+ * Calls of one turn that are taken up. Ten times what any task needs; a model that writes more is going round in circles,
+ * and their outcomes would not fit into one payload.
+ */
+export const MOST_CALLS_OF_TURN = 500;
 
 const PREVIEW_CHARACTERS = 300;
 /** Of a name that no tool has, as the outcome keeps it: outcomes travel through the history, whatever a model writes. */
@@ -32,6 +45,8 @@ export interface PrepareCallsInput {
   /** The tool's own check beyond its schema (refinements of a zod schema). */
   parse?: (tool: ManifestTool, args: JsonObject) => Promise<{ ok: true } | { ok: false; violations: Violation[] }>;
   limits?: { maxInputBytes?: number };
+  /** Keeps secrets that a model wrote out of transcript and history; the tool gets its arguments intact. */
+  redactor?: Redactor;
   /** Provider ids that earlier turns of the conversation used. Read, never changed. */
   usedProviderIds: ReadonlySet<string>;
 }
@@ -62,36 +77,58 @@ export interface PreparedCalls {
  * repaired where that loses nothing, and checked. Rejects only where `putBody` does; a bad call is a value.
  */
 export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCalls> {
-  const { runKey, step, reply } = input;
-  const providerIds = providerCallIds(reply.calls, { runKey, step, used: input.usedProviderIds });
+  const { runKey, step } = input;
+  const calls = input.reply.calls.slice(0, MOST_CALLS_OF_TURN);
+  const providerIds = providerCallIds(calls, { runKey, step, used: input.usedProviderIds });
   const tools = new Map(input.manifest.tools.map((tool) => [tool.modelName, tool]));
+  const room: TurnRoom = { bytes: INLINE_BYTES_OF_TURN };
   const each = await Promise.all(
-    reply.calls.map((raw, index) =>
-      prepareCall({ raw, callId: `c${step}.${index}`, providerCallId: providerIds[index] as string, tools, input }),
+    calls.map((raw, index) =>
+      prepareCall({
+        raw,
+        room,
+        callId: `c${step}.${index}`,
+        providerCallId: providerIds[index] as string,
+        tools,
+        input,
+        dropped: index === MOST_CALLS_OF_TURN - 1 ? input.reply.calls.length - MOST_CALLS_OF_TURN : 0,
+      }),
     ),
   );
   return { recorded: each.map(({ recorded }) => recorded), prepared: each.map(({ prepared }) => prepared) };
 }
 
+/** What the calls of one turn may still put inline. */
+interface TurnRoom {
+  bytes: number;
+}
+
 interface OneCall {
+  room: TurnRoom;
   raw: RawToolCall;
   callId: string;
   providerCallId: string;
   tools: ReadonlyMap<string, ManifestTool>;
   input: PrepareCallsInput;
+  /** Calls after this one that are not taken up; told in its place. */
+  dropped: number;
 }
 
 async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prepared: PreparedOrRefused }> {
   const { raw, callId, providerCallId, tools } = one;
   const tool = tools.get(raw.modelName);
+  const mask = (text: string) => one.input.redactor?.declared(text) ?? text;
+  // A name that no tool has may hold anything.
+  const modelName = tool ? raw.modelName : mask(raw.modelName);
   const recorded: RecordedCall = {
     callId,
     providerCallId,
-    tool: tool?.name ?? raw.modelName,
-    modelName: raw.modelName,
-    rawArguments: raw.rawArguments,
+    tool: tool?.name ?? modelName,
+    modelName,
+    rawArguments: mask(raw.rawArguments),
   };
-  if (!tool) return { recorded, prepared: refused(one, cutName(raw.modelName), unknownTool(raw.modelName, tools)) };
+  if (!tool) return { recorded, prepared: refused(one, cutName(modelName), unknownTool(modelName, tools)) };
+  if (one.dropped > 0) return { recorded, prepared: refused(one, tool.name, tooMany(one.dropped)) };
   const checked = await checkArguments(one, tool);
   if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };
   const digest = digestOf(checked.value);
@@ -101,7 +138,7 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     tool: tool.name,
     key: keyOf(one, tool.name, digest),
     digest,
-    arguments: await storeArguments(checked.value, one.input.putBody),
+    arguments: await storeArguments(checked.value, { ...one.input, room: one.room }),
   };
   const { repairs } = checked;
   return {
@@ -153,15 +190,28 @@ async function parseSafely(
   }
 }
 
-/** Keeps small arguments inline and stores large ones; a preview stands in the history for them. */
+/**
+ * Keeps small arguments inline and stores the others, with a preview for the history: large ones, those for which the
+ * turn has no more room, and those that hold a secret, which the preview does not show.
+ */
 export async function storeArguments(
   args: JsonObject,
-  putBody: (bytes: Uint8Array) => Promise<string>,
+  {
+    putBody,
+    redactor,
+    room = { bytes: INLINE_BYTES_OF_TURN },
+  }: Pick<PrepareCallsInput, 'putBody' | 'redactor'> & { room?: TurnRoom },
 ): Promise<CallArguments> {
   const text = JSON.stringify(args);
   const bytes = Buffer.from(text);
-  if (bytes.byteLength <= INLINE_ARGUMENT_BYTES) return { inline: args };
-  return { bodyId: await putBody(bytes), preview: `${text.slice(0, PREVIEW_CHARACTERS).toWellFormed()}…` };
+  const shown = redactor ? JSON.stringify(redactor.json(args)) : text;
+  const fits = bytes.byteLength <= Math.min(INLINE_ARGUMENT_BYTES, room.bytes);
+  if (fits && shown === text) {
+    room.bytes -= bytes.byteLength;
+    return { inline: args };
+  }
+  const preview = shown.length <= PREVIEW_CHARACTERS ? shown : `${shown.slice(0, PREVIEW_CHARACTERS).toWellFormed()}…`;
+  return { bodyId: await putBody(bytes), preview };
 }
 
 function refused(one: OneCall, tool: string, failure: ClassifiedFailure, value?: JsonObject): PreparedOrRefused {
@@ -193,11 +243,21 @@ export function unknownTool(name: string, tools: ReadonlyMap<string, unknown>): 
   };
 }
 
+function tooMany(dropped: number): ClassifiedFailure {
+  return {
+    class: 'budget_exhausted',
+    effectState: 'none',
+    reason: `one reply may ask for at most ${MOST_CALLS_OF_TURN} calls; the ${dropped} after this one were dropped as well`,
+    public: true,
+    hint: 'Ask for fewer calls at once.',
+  };
+}
+
 function tooLarge(bytes: number, limit: number): ClassifiedFailure {
   return {
     class: 'input_too_large',
     effectState: 'none',
-    reason: `The arguments have ${bytes} bytes, and at most ${limit} are accepted; nothing was executed.`,
+    reason: `they have ${bytes} bytes, and at most ${limit} are accepted; nothing was executed.`,
     public: true,
     hint: 'Send less: split the work into several calls, or pass a reference (a path, a URL, an identifier) instead of the content.',
   };

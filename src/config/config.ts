@@ -1,7 +1,9 @@
 import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
 import type { LimiterLimits } from '../contract/shared-limits.js';
+import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from '../store/open-store.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
 /** What a person writes in `perdure.config.ts`. Loaded by worker and client; only workers execute tools. */
@@ -10,6 +12,11 @@ export interface PerdureConfig {
   model?: ModelChoice;
   /** What `defineTool`, `httpTool` and other sources made. */
   tools: Tool[];
+  /**
+   * Groups of tools that serve the same purpose, by name: after a failure of one, the model is offered the others. Never
+   * used silently. `alternatives` of a tool says the same in one direction.
+   */
+  equivalents?: string[][];
   /** System prompt; perdure adds its failure protocol. */
   instructions?: string;
   limits?: Partial<{
@@ -31,10 +38,11 @@ export interface PerdureConfig {
     /** Equal calls with equal results that run; the next one is refused. Default 2. */
     equalCalls?: number;
   };
-  store?: {
-    /** SQLite file. Default `.perdure/store.db` beside the configuration. */
-    path?: string;
-  };
+  /**
+   * Where runs are kept: a SQLite file (default `.perdure/store.db` beside the configuration), or a PostgreSQL database for
+   * workers on several machines. The environment variable `PERDURE_STORE`, a file or a `postgres://` URL, overrides it.
+   */
+  store?: Partial<SqliteChoice> | Partial<PostgresChoice>;
   worker?: {
     /** Time without a sign of life after which a worker is taken for dead; also the lease of a claim. Default 10 s. */
     heartbeatTimeoutMs?: Duration;
@@ -47,6 +55,10 @@ export interface PerdureConfig {
   secretEnv?: string[];
   /** Path of the user's own workflow file, which re-exports `perdure/workflow`; relative to the configuration. */
   workflows?: string;
+  /** Makes tools fail on purpose, as `PERDURE_FAULTS` does (docs/fault-injection.md), e.g. `['charge:timeout@3']`. */
+  faults?: FaultOption[];
+  /** True where real users are served: faults are then refused, as with `PERDURE_ENV=production`. Default false. */
+  production?: boolean;
 }
 
 /** An AI SDK language model, recognised by its `specificationVersion`. */
@@ -68,9 +80,11 @@ export interface ResolvedConfig {
   limits: RunLimits;
   modelLimits: LimiterLimits | undefined;
   loop: LoopPolicy;
-  storePath: string;
+  store: StoreChoice;
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
   secrets: string[];
   workflowsPath: string | undefined;
+  /** Present where faults are injected. */
+  faults?: FaultPlan;
 }

@@ -39,6 +39,8 @@ export interface OutcomeBase {
   elapsedMs: number;
   /** Set where the workflow itself refused the call: nothing ran, and it is stored with the next model turn. */
   refusedByWorkflow?: true;
+  /** Why the workflow refused it; the activity that stores the outcome words it for the model. */
+  refusalReason?: string;
 }
 
 /** What a call ends with; exactly one per call, recorded before the next model turn. */

@@ -151,8 +151,13 @@ function emptyRow(key: string, call: LedgerCall, nowMs: number): LedgerRow {
   };
 }
 
+/** A row written for a call that never ran may not know the arguments' digest (''): the key, which holds it, is enough. */
+function isOtherCall(row: LedgerRow, call: LedgerCall): boolean {
+  return row.digest !== '' && call.digest !== '' && row.digest !== call.digest;
+}
+
 function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: number): LedgerTransition {
-  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const holderGoneAtMs = row.leaseUntilMs + event.graceMs;
   // Asking again with the same token is granted again (an answer may have been lost), but not once its body has begun.
@@ -176,7 +181,7 @@ function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: nu
 }
 
 function begin(row: LedgerRow, event: LedgerEvent & { type: 'begin' }, nowMs: number): LedgerTransition {
-  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const isRead = row.effect.kind === 'read';
   const holds = row.token === event.token && nowMs <= row.leaseUntilMs && !row.begun;
@@ -217,7 +222,7 @@ export function startIsSafe(row: LedgerRow, nowMs: number): boolean {
 }
 
 function seal(row: LedgerRow, event: LedgerEvent & { type: 'seal' }, nowMs: number): LedgerTransition {
-  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const running = row.token !== undefined && row.begun;
   const unknown = row.effect.kind !== 'read' && (row.mayHaveHappened || running);

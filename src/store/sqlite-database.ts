@@ -2,18 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { StoreIdentity } from './content-ids.js';
 import { isBusy } from './sqlite-error.js';
 import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from './sqlite-schema.js';
 import { StoreError } from './store.js';
 
 /** An open store file, its schema current. */
-export interface SqliteDatabase {
+export interface SqliteDatabase extends StoreIdentity {
   readonly db: DatabaseSync;
   readonly path: string;
   readonly busyTimeoutMs: number;
-  readonly storeId: string;
-  /** Keys every hash of stored content, so that ids tell nothing to who only sees ids. */
-  readonly tenantKey: Uint8Array;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { checkVersion, whileBusy, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
-import type { RequestMethod, StoreAnswer } from './sqlite-requests.js';
+import type { RequestMethod } from './request-store.js';
+import type { StoreAnswer } from './sqlite-requests.js';
 
 /** A request that reads or writes; `close` never comes here. */
 export interface DataRequest {

@@ -44,6 +44,23 @@ describe('claiming', () => {
     expect(bench.types(claim('a'), claim('a'), begin('a'))).toEqual(['granted', 'granted', 'accepted']);
   });
 
+  test('knows a call again that was refused before anybody knew the digest of its arguments', () => {
+    const refused = outcomeOf('refused');
+    bench.apply({ type: 'seal', call: { ...callOf(ONCE), digest: '' }, ifNone: refused, ifUnknown: refused });
+    expect(bench.apply(claim('a'))).toMatchObject({ type: 'settled', outcome: refused });
+  });
+
+  test('seals a call that ran where the one who refuses it does not know its digest', () => {
+    bench.types(claim('a'), begin('a'));
+    const sealed = {
+      type: 'seal',
+      call: { ...callOf(ONCE), digest: '' },
+      ifNone: outcomeOf('none'),
+      ifUnknown: outcomeOf('unknown'),
+    } as const;
+    expect(bench.apply(sealed)).toMatchObject({ type: 'settled', outcome: outcomeOf('unknown') });
+  });
+
   test('does not grant a token again whose body runs', () => {
     expect(bench.types(claim('a'), begin('a'), claim('a'))).toEqual(['granted', 'accepted', 'busy']);
   });

@@ -177,7 +177,7 @@ describe('whatever a model does', () => {
           expect(state).toEqual(next);
         }
         expect(state.seen.length).toBeLessThanOrEqual(64);
-        expect(state.tail.length).toBeLessThanOrEqual(24);
+        expect(state.tail.length).toBeLessThanOrEqual(48);
       }),
       { numRuns: 20 },
     );

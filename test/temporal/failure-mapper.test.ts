@@ -88,10 +88,14 @@ describe('what the workflow reads', () => {
       ofActivity(new TimeoutFailure('late', undefined, TimeoutType.SCHEDULE_TO_CLOSE)),
       { kind: 'timeout' },
     ],
-    ['a mistake in how perdure is used', ofActivity(misuse('no')), { kind: 'foreign' }],
+    ['a mistake in how perdure is used', ofActivity(misuse('no')), { kind: 'unfinished' }],
     ['a programming error', new TypeError('x'), { kind: 'foreign' }],
-    ['details that are something else', ofActivity(ApplicationFailure.create({ details: ['x'] })), { kind: 'foreign' }],
-    ['no details', ofActivity(ApplicationFailure.create({})), { kind: 'foreign' }],
+    [
+      'details that are something else',
+      ofActivity(ApplicationFailure.create({ details: ['x'] })),
+      { kind: 'unfinished' },
+    ],
+    ['no details', ofActivity(ApplicationFailure.create({})), { kind: 'unfinished' }],
   ])('%s', (_what, error, end) => {
     expect(readActivityError(error)).toEqual(end);
   });

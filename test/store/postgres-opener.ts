@@ -1,0 +1,7 @@
+import { openPostgresStore } from '../../src/store/postgres-store.js';
+import type { WorkerStore } from '../../src/store/shared-state.js';
+
+/** Opens the store in a child process, which knows its place by a string only. */
+export function open(location: string): Promise<WorkerStore> {
+  return openPostgresStore({ connectionString: location });
+}
