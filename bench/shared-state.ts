@@ -14,12 +14,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteStore } from '../src/store/sqlite-store.js';
-import type { SqliteStore } from '../src/store/sqlite-requests.js';
+import type { SharedState } from '../src/store/shared-state.js';
+import type { Store } from '../src/store/store.js';
 
 const durationMs = Number(process.argv[2] ?? 2) * 1_000;
 const folder = mkdtempSync(join(tmpdir(), 'perdure-bench-'));
 
-const kinds: Record<string, (store: SqliteStore, number: number) => Promise<unknown>> = {
+const kinds: Record<string, (store: Store & SharedState, number: number) => Promise<unknown>> = {
   'breaker, answered': (store) => store.applyShared('search', { kind: 'breaker', type: 'answered' }),
   'lock, renewed': (store) =>
     store.applyShared('account', { kind: 'lock', type: 'take', token: 'a', leaseMs: 10_000, permits: 1 }),
