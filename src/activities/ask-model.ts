@@ -96,15 +96,13 @@ async function sendRequest(
   question: Omit<ModelRequest, 'signal'>,
   starts: number,
 ): Promise<ModelReply> {
-  const context = Context.current();
-  const heartbeat = setInterval(() => context.heartbeat(), services.heartbeatTimeoutMs / 3);
   const end = await runBody({
     body: (signal) => model.complete({ ...question, signal }),
     deadlineMs: modelPolicy.timeoutMs,
     superseded: new AbortController().signal,
     onLate: () =>
       services.log.warn('a model answered after it was given up; the answer was dropped', { model: model.name }),
-  }).finally(() => clearInterval(heartbeat));
+  });
 
   if (end.kind === 'returned') return end.value as ModelReply;
   if (end.interruption === 'cancelled') throw cancelled('the run was cancelled while the model was asked');

@@ -22,6 +22,8 @@ import { systemPrompt } from './system-prompt.js';
 
 /** The assistant's text as it stands in a run's history; the whole is in the transcript. */
 const textPreviewCharacters = 4_000;
+/** Half of what a payload may have. */
+const mostTurnBytes = 1_048_576;
 
 /**
  * One model turn: the former step's outcomes are appended to the transcript, the model is asked, its calls are read,
@@ -70,7 +72,7 @@ export async function callModel(
     turn,
     messages: added,
     result: {
-      calls: prepared,
+      calls: withinPayload(prepared),
       usage,
       text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
@@ -80,6 +82,20 @@ export async function callModel(
   });
   conversations.extend(input.head, added, result.head);
   return result;
+}
+
+/**
+ * A turn comes back as one payload of at most 2 MiB. Where very many calls were refused the history keeps their classes;
+ * their words are in the store, which is what the model is shown.
+ */
+function withinPayload(prepared: PreparedCall[]): PreparedCall[] {
+  if (Buffer.byteLength(JSON.stringify(prepared)) <= mostTurnBytes) return prepared;
+  return prepared.map((call): PreparedCall => {
+    if (call.status === 'ready' || !('failure' in call.outcome)) return call;
+    const { alternatives: _alternatives, ...failure } = call.outcome.failure;
+    const message = cutText(failure.message, 120);
+    return { ...call, outcome: { ...call.outcome, failure: { ...failure, message, suggestedAction: '' } } };
+  });
 }
 
 /** The same question gets the same stored answer: everything that the model's reply may depend on is in here. */
@@ -149,7 +165,7 @@ function questionOf(
   return {
     system: systemPrompt({
       instructions: services.instructions,
-      ...(input.emphasis ? { emphasis: input.emphasis } : {}),
+      ...(input.emphasis ? { emphasis: namedForModel(input.emphasis, manifest) } : {}),
       ...(input.nudge ? { nudge: input.nudge } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
@@ -174,6 +190,14 @@ function offeredTools(manifest: Manifest): OfferedTool[] {
   return tools;
 }
 
+/** Tools by the names that the model was shown. */
+function namedForModel<T extends { tool: string }>(named: T[], manifest: Manifest): T[] {
+  return named.map((each) => {
+    const tool = manifest.tools.find(({ name }) => name === each.tool);
+    return tool ? { ...each, tool: tool.modelName } : each;
+  });
+}
+
 /** Reads the calls of a reply: those that can run get their keys, the others their outcomes. */
 async function readCalls(
   services: Services,
@@ -194,7 +218,7 @@ async function readCalls(
     redactor: services.redactor,
   });
   const answered: RecordedOutcome[] = [];
-  const prepared = calls.prepared.map((call): PreparedCall => {
+  const prepared = calls.prepared.map((call, index): PreparedCall => {
     if (call.status === 'ready') return call;
     const recorder = new CallRecorder({
       services,
@@ -204,7 +228,7 @@ async function readCalls(
       offeredTools: manifest.tools.map((tool) => tool.modelName),
     });
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
-    recorder.logOutcome(recorded.outcome, call.failure);
+    recorder.logOutcome(recorded.outcome, call.failure, calls.recorded[index]?.rawArguments);
     answered.push(recorded);
     return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });

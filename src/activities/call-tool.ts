@@ -3,6 +3,7 @@ import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards, HeldUp } from '../guards/call-guards.js';
+import { lostStart } from '../policy/ledger.js';
 import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
 import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
 import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
@@ -14,14 +15,18 @@ import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
 import { guardCall } from './guard-call.js';
 import { judgeEnd, lostWorker, maskedResult } from './judge-end.js';
+import { outlastOutage } from './outlast-outage.js';
 import { reconcile } from './reconcile.js';
 import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
-import { runBody } from './run-body.js';
+import { runBody, whyCancelled } from './run-body.js';
 import type { BodyEnd } from './run-body.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStep, requireStore } from './store-identity.js';
 import { successOutcome } from './success-outcome.js';
 import type { SuccessfulEnd } from './success-outcome.js';
+
+/** The operator's record of a start whose end nobody saw. */
+const workerLost = 'worker_lost';
 
 /** How soon an attempt that may not run here and now is offered again. */
 const notReadyDelayMs = 1_000;
@@ -61,6 +66,8 @@ class CallAttempt {
   readonly #unusable: ClassifiedFailure | undefined;
   /** Waited for guards in earlier attempts: part of the call's time budget. */
   #waitedMs = 0;
+  /** Of the body, on the monotonic clock. */
+  #startedAt = 0;
 
   constructor(services: Services, attempt: Attempt, step: Promise<void>) {
     this.#services = services;
@@ -71,6 +78,7 @@ class CallAttempt {
       store: services.store,
       call: attempt.call,
       effect: attempt.tool.policy.effect,
+      worker: services.workerIdentity,
       leaseMs: services.heartbeatTimeoutMs,
       log: services.log,
     });
@@ -118,7 +126,22 @@ class CallAttempt {
     const begun = await this.#claim.begin();
     if (begun.type === 'settled') return begun.outcome;
     if (begun.type !== 'accepted') throw takenOver();
+    // No `await` from here to the body's first line: a call that began beside this one may block the event loop meanwhile.
+    const late = this.#tooLateToBegin();
+    if (late) {
+      await this.#claim.end('none', 0);
+      throw late;
+    }
     return await this.#execute(begun.row);
+  }
+
+  /** What may have happened while the ledger counted the start. */
+  #tooLateToBegin(): Error | undefined {
+    const context = Context.current();
+    const told = context.cancellationSignal.aborted ? whyCancelled(context) : undefined;
+    if (told === 'cancelled') return cancelled('the run was cancelled before the tool was started');
+    if (told === undefined && !this.#claim.hasOverslept()) return undefined;
+    return notReady('this worker was stopped or blocked before the tool was started', notReadyDelayMs);
   }
 
   /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
@@ -128,9 +151,10 @@ class CallAttempt {
     const { call, tool, recorder } = this.#attempt;
     const row = (await this.#services.store.getCall(call.key))?.row;
     if (!row?.begun || row.outcome) return row?.outcome;
+    await recorder.recordLost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
-    return await recorder.refuse(lostWorker(), row);
+    return await recorder.refuse(lostWorker());
   }
 
   /**
@@ -140,17 +164,21 @@ class CallAttempt {
    */
   async #takeConfirmedClaim(): Promise<Outcome | undefined> {
     const askedAt = performance.now();
-    const [taken, confirmed] = await Promise.allSettled([this.#takeClaim(), confirmWithServer()]);
+    const [taken, confirmed] = await Promise.allSettled([this.#takeClaim(), this.#confirm()]);
     if (taken.status === 'rejected') throw taken.reason;
     if (taken.value) return taken.value;
     try {
       if (confirmed.status === 'rejected') throw confirmed.reason;
-      if (performance.now() - askedAt > confirmedForMs) await confirmWithServer();
+      if (performance.now() - askedAt > confirmedForMs) await this.#confirm();
     } catch (error) {
       await this.#claim.giveBack();
       throw error;
     }
     return undefined;
+  }
+
+  #confirm(): Promise<void> {
+    return confirmWithServer(this.#services.heartbeatTimeoutMs);
   }
 
   /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */
@@ -181,14 +209,26 @@ class CallAttempt {
   }
 
   /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
-  async #afterFormerStarts({ row, former, lost }: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
+  async #afterFormerStarts(granted: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
     const { tool, recorder } = this.#attempt;
+    const { row, former } = granted;
     const failure = lostWorker();
-    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: 'worker_lost' });
+    const lost = granted.lost || (former === 'unknown' && (await this.#lastStartWasLost(row)));
+    if (granted.lostStart) await recorder.recordLost(row, failure, granted.lostStart);
     const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
     return await this.#settleFailed(failure, row);
+  }
+
+  /**
+   * Whether nobody told how the last start ended: the claim says it only to the first who takes the call over, and that one
+   * may have died before it decided.
+   */
+  async #lastStartWasLost(row: LedgerRow): Promise<boolean> {
+    const stored = await this.#services.store.getCall(row.key);
+    const told = stored?.attempts.find(({ start }) => start === row.starts)?.failure;
+    return told === undefined || told['decision'] === workerLost;
   }
 
   async #execute(row: LedgerRow): Promise<Outcome> {
@@ -197,10 +237,9 @@ class CallAttempt {
       1,
       Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
     );
-    const startedAt = performance.now();
-    this.#claim.renew();
+    const startedAt = (this.#startedAt = performance.now());
     this.#guards.begin();
-    try {
+    return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
         body: (signal) =>
           live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
@@ -215,16 +254,14 @@ class CallAttempt {
           }),
       });
       return await this.#conclude(row, end, performance.now() - startedAt);
-    } finally {
-      this.#claim.stopRenewing();
-    }
+    });
   }
 
   async #conclude(row: LedgerRow, end: BodyEnd, durationMs: number): Promise<Outcome> {
     const { store } = this.#services;
     const judged = await judgeEnd(this.#services, this.#attempt, end);
     if (judged.kind === 'succeeded') {
-      const success = await successOutcome(store, this.#attempt, judged.result, row);
+      const success = await outlastOutage(() => successOutcome(store, this.#attempt, judged.result, row));
       const [outcome] = await Promise.all([
         this.#settle(success),
         this.#attempt.recorder.recordSucceeded(row, durationMs),
@@ -233,7 +270,8 @@ class CallAttempt {
       return outcome;
     }
     if (end.interruption === 'superseded') {
-      // The claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      // Else the claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      if (judged.failure.effectState === 'none') await this.#claim.end('none', 0);
       throw takenOver();
     }
     // An interrupted body says nothing about its backend, unless it was interrupted for taking too long.
@@ -264,7 +302,7 @@ class CallAttempt {
       return { failure, decision: this.#decideRetry(failure, row, { refreshed, breakerRestMs, retryToken: false }) };
     }
     if (!decision.retry || !decision.refresh) return { failure, decision };
-    const refresh = await refreshCredentials(this.#services, this.#attempt, row);
+    const refresh = await refreshCredentials(this.#services, this.#attempt, { row, startedAt: this.#startedAt });
     if (refresh.kind === 'renewed') return { failure, decision };
     // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
     const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;
@@ -297,7 +335,12 @@ class CallAttempt {
   async #settleUnknown(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome | undefined> {
     const { store } = this.#services;
     const { tool, live } = this.#attempt;
-    const found = await reconcile(this.#services, this.#attempt, row);
+    const { superseded } = this.#claim;
+    const found = await this.#claim.renewedWhile(() => reconcile(this.#services, this.#attempt, { row, superseded }));
+    if (found.kind === 'interrupted') {
+      await this.#claim.end('unknown', 0);
+      throw notReady('this worker stopped before it knew what became of the call; another one asks', notReadyDelayMs);
+    }
     if (found.kind === 'done') {
       const result = await normalizeResult(found.result, {
         maxBytes: tool.policy.maxOutputBytes,

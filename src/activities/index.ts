@@ -1,8 +1,10 @@
+import { bookkeepingHeartbeatTimeoutMs } from '../contract/activities.js';
 import type { RunActivities } from '../contract/activities.js';
 import { callModel } from './call-model.js';
 import { callTool } from './call-tool.js';
 import { ConversationCache } from './conversation-cache.js';
 import { finishRun } from './finish-run.js';
+import { heartbeating } from './heartbeating.js';
 import { ManifestCache } from './services.js';
 import type { Services } from './services.js';
 import { settleCall } from './settle-call.js';
@@ -12,11 +14,13 @@ import { startRun } from './start-run.js';
 export function createActivities(services: Services): RunActivities {
   const manifests = new ManifestCache(services.store);
   const conversations = new ConversationCache(services.store);
+  const { heartbeatTimeoutMs } = services;
+  const bookkeeping = <T>(run: () => Promise<T>) => heartbeating(bookkeepingHeartbeatTimeoutMs, run);
   return {
-    startRun: (input) => startRun(services, input),
-    callModel: (input) => callModel(services, manifests, conversations, input),
-    callTool: (input) => callTool(services, manifests, input),
-    settleCall: (input) => settleCall(services, manifests, input),
-    finishRun: (input) => finishRun(services, input),
+    startRun: (input) => bookkeeping(() => startRun(services, input)),
+    callModel: (input) => heartbeating(heartbeatTimeoutMs, () => callModel(services, manifests, conversations, input)),
+    callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, input)),
+    settleCall: (input) => bookkeeping(() => settleCall(services, manifests, input)),
+    finishRun: (input) => bookkeeping(() => finishRun(services, input)),
   };
 }

@@ -8,19 +8,14 @@
  */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { machineClock } from './machine-clock.js';
+import type { WorkerStore } from './shared-state.js';
 import { callOperations } from './sqlite-calls.js';
 import { contentOperations } from './sqlite-content.js';
 import { openDatabase, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
 import { groupCommit, type DataRequest } from './sqlite-group-commit.js';
-import type {
-  RequestMethod,
-  SqliteStore,
-  StoreAnswer,
-  ThreadMessage,
-  ThreadOptions,
-  ThreadRequests,
-} from './sqlite-requests.js';
+import type { RequestMethod } from './request-store.js';
+import type { StoreAnswer, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
 import { runOperations } from './sqlite-runs.js';
 import { sharedOperations } from './sqlite-shared.js';
 
@@ -29,7 +24,7 @@ const MAX_BATCH = 256;
 
 /** Every method of the store as its thread performs it: inside a transaction, at once. */
 type Operations = {
-  [M in RequestMethod]: (...args: Parameters<SqliteStore[M]>) => Awaited<ReturnType<SqliteStore[M]>>;
+  [M in RequestMethod]: (...args: Parameters<WorkerStore[M]>) => Awaited<ReturnType<WorkerStore[M]>>;
 };
 
 const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
@@ -107,7 +102,8 @@ if (parentPort) {
   const options = workerData as ThreadOptions;
   try {
     const database = openDatabase(options);
-    tell(parentPort, { type: 'open', storeId: database.storeId });
+    const { storeId, tenantKey } = database;
+    tell(parentPort, { type: 'open', storeId, tenantKey });
     serve(parentPort, database);
   } catch (error) {
     const { code, message } = toStoreError(error, options.path, 'opening');
