@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { taskOf } from './perdure/task.ts';
-import { databaseBytes, historyOf } from './sizes.ts';
+import { databaseBytes, historyChain } from './sizes.ts';
 import type { Stage } from './stage.ts';
 import { spread, table } from './statistics.ts';
 import { usageOf } from './usage.ts';
@@ -102,13 +102,13 @@ async function race(stage: Stage, contender: Contender, of: { runs: number; step
   const after = { worker: usageOf(worker.pid), server: usageOf(stage.server.pid), stored: stored() };
 
   const steps = of.runs * of.steps;
-  const histories = await Promise.all(ids.map((id) => historyOf(stage.client, id)));
+  const histories = await Promise.all(ids.map((id) => historyChain(stage.client, id)));
   return {
     wallMs: elapsedMs / steps,
     stepsPerSecond: (steps / elapsedMs) * 1_000,
     workerCpuMs: (after.worker.cpuMs - before.worker.cpuMs) / steps,
     serverCpuMs: (after.server.cpuMs - before.server.cpuMs) / steps,
-    historyBytes: histories.reduce((sum, { bytes }) => sum + bytes, 0) / steps,
+    historyBytes: histories.flat().reduce((sum, { bytes }) => sum + bytes, 0) / steps,
     storedBytes: (after.stored - before.stored) / steps,
     workerMb: after.worker.memoryMb,
   };

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { Client } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
 
 /** Bytes of pages in use of a SQLite file, its log included; free pages do not count. 0 where there is no file. */
 export function databaseBytes(path: string): number {
@@ -14,27 +15,45 @@ export function databaseBytes(path: string): number {
   }
 }
 
-/** Events and bytes of a workflow's histories over all its runs (continue-as-new), as the server counts them. */
-export async function historyOf(client: Client, workflowId: string): Promise<{ events: number; bytes: number }> {
-  const total = { events: 0, bytes: 0 };
-  const first = await client.workflow.getHandle(workflowId).describe();
-  let runId: string | undefined = first.raw.workflowExecutionInfo?.firstRunId ?? first.runId;
-  while (runId) {
-    const { raw } = await client.workflow.getHandle(workflowId, runId).describe();
-    total.events += Number(raw.workflowExecutionInfo?.historyLength);
-    total.bytes += Number(raw.workflowExecutionInfo?.historySizeBytes);
-    runId = await continuedAs(client, workflowId, runId);
-  }
-  return total;
+/** The history of one run of a workflow's chain, as the server counts it. */
+export interface HistoryPart {
+  events: number;
+  bytes: number;
+  /** Steps of the agent that were behind it when it continued as new. */
+  carriedSteps?: number;
 }
 
-async function continuedAs(client: Client, workflowId: string, runId: string): Promise<string | undefined> {
+/** The histories of a workflow over all its runs (continue-as-new), oldest first. */
+export async function historyChain(client: Client, workflowId: string): Promise<HistoryPart[]> {
+  const parts: HistoryPart[] = [];
+  const last = await client.workflow.getHandle(workflowId).describe();
+  let runId: string | undefined = last.raw.workflowExecutionInfo?.firstRunId ?? last.runId;
+  while (runId) {
+    const { raw } = await client.workflow.getHandle(workflowId, runId).describe();
+    const continued = await continuedAs(client, workflowId, runId);
+    parts.push({
+      events: Number(raw.workflowExecutionInfo?.historyLength),
+      bytes: Number(raw.workflowExecutionInfo?.historySizeBytes),
+      ...(continued?.carriedSteps === undefined ? {} : { carriedSteps: continued.carriedSteps }),
+    });
+    runId = continued?.runId;
+  }
+  return parts;
+}
+
+async function continuedAs(
+  client: Client,
+  workflowId: string,
+  runId: string,
+): Promise<{ runId: string; carriedSteps: number | undefined } | undefined> {
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace,
     execution: { workflowId, runId },
-    // The last event alone: HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT.
-    historyEventFilterType: 2,
+    historyEventFilterType: temporal.api.enums.v1.HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
   });
-  const [last] = history?.events ?? [];
-  return last?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId ?? undefined;
+  const continued = history?.events?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes;
+  if (!continued?.newExecutionRunId) return undefined;
+  const input = new TextDecoder().decode(continued.input?.payloads?.[0]?.data ?? undefined);
+  const { carried } = JSON.parse(input) as { carried?: { counters: { steps: number } } };
+  return { runId: continued.newExecutionRunId, carriedSteps: carried?.counters.steps };
 }

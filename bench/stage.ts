@@ -12,7 +12,7 @@ export interface Stage {
   readonly storePath: string;
   readonly serverDbPath: string;
   startFloor(): Promise<WorkerProcess>;
-  startPerdure(options?: { heartbeatTimeoutMs?: number }): Promise<WorkerProcess>;
+  startPerdure(options?: { heartbeatTimeoutMs?: number; env?: Record<string, string> }): Promise<WorkerProcess>;
 }
 
 /** Sets the stage, runs the benchmark, and leaves nothing behind, whatever happens. */
@@ -35,11 +35,11 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
       storePath,
       serverDbPath: join(rootDir, '.perdure', 'temporal.db'),
       startFloor: () => started(startWorker('floor', [address, namespace], { nodeArgs: profiling('floor') })),
-      startPerdure: ({ heartbeatTimeoutMs = 10_000 } = {}) =>
+      startPerdure: ({ heartbeatTimeoutMs = 10_000, env = {} } = {}) =>
         started(
           startWorker('perdure', [address, namespace], {
             nodeArgs: profiling('perdure'),
-            env: { BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs) },
+            env: { ...env, BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs) },
           }),
         ),
     });
