@@ -4,7 +4,7 @@ import type { ClassifiedFailure, Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
 import { failureClasses } from '../policy/failure-classes.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow, LostStart } from '../policy/ledger.js';
 import { describeFailure, isVerbatim, uncutReason } from '../policy/model-message.js';
 import type { MessageContext } from '../policy/model-message.js';
 import { operatorRecord, outcomeRecord } from '../policy/operator-record.js';
@@ -187,7 +187,7 @@ export class CallRecorder {
     return outcome;
   }
 
-  /** The operator's record of a start that failed: stored, and logged as one line. */
+  /** The operator's record of a start that failed here: stored, and logged as one line. */
   async recordFailed(attempt: {
     row: LedgerRow;
     failure: ClassifiedFailure;
@@ -195,10 +195,50 @@ export class CallRecorder {
     durationMs: number;
     decision: string;
   }): Promise<void> {
-    const { row, failure, durationMs, decision } = attempt;
-    const { call } = this.#input;
-    const { store, redactor, workerIdentity, log } = this.#services;
+    const { row, durationMs, ...known } = attempt;
     const endedAtMs = Date.now();
+    await this.#recordEnd({
+      ...known,
+      start: row.starts,
+      worker: this.#services.workerIdentity,
+      startedAtMs: Math.round(endedAtMs - durationMs),
+      endedAtMs,
+      versions: { node: process.version },
+    });
+  }
+
+  /**
+   * The operator's record of a start whose worker vanished: whose it was, and how long its worker was known to live. The
+   * worker's own record of a failure, written just before it vanished, stays.
+   */
+  async recordLost(row: LedgerRow, failure: ClassifiedFailure, lost: LostStart): Promise<void> {
+    const noted = (await this.#services.store.getCall(row.key))?.attempts.find(({ start }) => start === row.starts);
+    if (noted?.failure) return;
+    // The times of its worker's clock, as for every other start; the ledger's are the store's.
+    const startedAtMs = noted?.startedAtMs ?? lost.begunAtMs;
+    await this.#recordEnd({
+      failure,
+      start: row.starts,
+      worker: noted?.worker ?? 'unknown',
+      startedAtMs,
+      endedAtMs: noted?.endedAtMs ?? startedAtMs + (lost.lapsedAtMs - lost.begunAtMs),
+      decision: 'worker_lost',
+    });
+  }
+
+  async #recordEnd(attempt: {
+    start: number;
+    worker: string;
+    startedAtMs: number;
+    endedAtMs: number;
+    failure: ClassifiedFailure;
+    thrown?: unknown;
+    decision: string;
+    versions?: Record<string, string>;
+  }): Promise<void> {
+    const { start, worker, startedAtMs, endedAtMs, failure, thrown, decision, versions } = attempt;
+    const { call } = this.#input;
+    const { store, redactor, log } = this.#services;
     const record = operatorRecord(
       {
         tool: call.tool,
@@ -207,27 +247,20 @@ export class CallRecorder {
         runKey: call.runKey,
         params: this.#args?.json ?? {},
         failure,
-        ...(attempt.thrown === undefined ? {} : { thrown: attempt.thrown }),
-        attempt: row.starts,
-        durationMs,
+        ...(thrown === undefined ? {} : { thrown }),
+        attempt: start,
+        durationMs: endedAtMs - startedAtMs,
         atMs: endedAtMs,
-        worker: workerIdentity,
+        worker,
         traceId: traceIdOf(call.runKey),
-        versions: { node: process.version },
+        ...(versions === undefined ? {} : { versions }),
         decision,
       },
       redactor,
     );
     log.warn('attempt failed', record);
     await outlastOutage(() =>
-      store.recordAttempt({
-        key: call.key,
-        start: row.starts,
-        worker: workerIdentity,
-        startedAtMs: Math.round(endedAtMs - durationMs),
-        endedAtMs,
-        failure: record,
-      }),
+      store.recordAttempt({ key: call.key, start, worker, startedAtMs, endedAtMs, failure: record }),
     );
   }
 

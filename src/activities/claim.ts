@@ -17,6 +17,7 @@ export class Claim {
   readonly #store: Store;
   readonly #key: string;
   readonly #call: LedgerCall;
+  readonly #worker: string;
   readonly #leaseMs: number;
   readonly #token = randomUUID();
   readonly #superseded = new AbortController();
@@ -27,11 +28,20 @@ export class Claim {
   /** When the lease was last known to hold, on this process's own monotonic clock. */
   #heldAt = 0;
 
-  constructor(options: { store: Store; call: ToolCall; effect: Effect; leaseMs: number; log: ToolLog }) {
+  constructor(options: {
+    store: Store;
+    call: ToolCall;
+    effect: Effect;
+    /** Identity of this worker. */
+    worker: string;
+    leaseMs: number;
+    log: ToolLog;
+  }) {
     const { runKey, callId, tool, digest, key } = options.call;
     this.#store = options.store;
     this.#key = key;
     this.#call = { runKey, callId, tool, digest, effect: options.effect };
+    this.#worker = options.worker;
     this.#leaseMs = options.leaseMs;
     this.#log = options.log;
   }
@@ -63,6 +73,7 @@ export class Claim {
       call: this.#call,
       token: this.#token,
       leaseMs: this.#leaseMs,
+      by: { worker: this.#worker, atMs: Date.now() },
     });
     if (verdict.type === 'accepted') this.#heldAt = askedAt;
     return verdict;

@@ -1,3 +1,4 @@
+import { bookkeepingHeartbeatTimeoutMs } from '../contract/activities.js';
 import type { RunActivities } from '../contract/activities.js';
 import { callModel } from './call-model.js';
 import { callTool } from './call-tool.js';
@@ -14,11 +15,12 @@ export function createActivities(services: Services): RunActivities {
   const manifests = new ManifestCache(services.store);
   const conversations = new ConversationCache(services.store);
   const { heartbeatTimeoutMs } = services;
+  const bookkeeping = <T>(run: () => Promise<T>) => heartbeating(bookkeepingHeartbeatTimeoutMs, run);
   return {
-    startRun: (input) => startRun(services, input),
+    startRun: (input) => bookkeeping(() => startRun(services, input)),
     callModel: (input) => heartbeating(heartbeatTimeoutMs, () => callModel(services, manifests, conversations, input)),
     callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, input)),
-    settleCall: (input) => settleCall(services, manifests, input),
-    finishRun: (input) => finishRun(services, input),
+    settleCall: (input) => bookkeeping(() => settleCall(services, manifests, input)),
+    finishRun: (input) => bookkeeping(() => finishRun(services, input)),
   };
 }

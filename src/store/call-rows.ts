@@ -2,7 +2,7 @@
 import type { Outcome } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import type { JsonObject } from '../contract/json.js';
-import type { LedgerCall, LedgerEvent, LedgerRow, LedgerState } from '../policy/ledger.js';
+import type { LedgerCall, LedgerEvent, LedgerRow, LedgerState, LedgerVerdict } from '../policy/ledger.js';
 import {
   StoreError,
   type AttemptRecord,
@@ -106,6 +106,12 @@ export function readRecord(row: CallRow, attempts: AttemptRow[]): CallRecord {
     ...(row.rendered !== null && { rendered: JSON.parse(row.rendered) as RenderedMessage }),
     attempts: attempts.map(readAttempt),
   };
+}
+
+/** What an accepted `begin` notes of the start, in the same transaction; nothing for other events. */
+export function startedAttempt(key: string, event: LedgerEvent, verdict: LedgerVerdict): AttemptRecord | undefined {
+  if (event.type !== 'begin' || !event.by || verdict.type !== 'accepted') return undefined;
+  return { key, start: verdict.row.starts, worker: event.by.worker, startedAtMs: event.by.atMs };
 }
 
 export function attemptRow(attempt: AttemptRecord): AttemptRow {

@@ -1,6 +1,7 @@
 import { ledgerTransition, type LedgerEvent, type LedgerVerdict } from '../policy/ledger.js';
 import {
   attemptRow,
+  startedAttempt,
   CALL_COLUMNS,
   callRow,
   CHANGING_CALL_COLUMNS,
@@ -41,7 +42,8 @@ export function callOperations(database: PostgresDatabase) {
           if (write) {
             // No row is written after its outcome, so a stored rendering is never overwritten here.
             const row = callRow(write, rendered && renderingOf(event, write, rendered));
-            await tx.commit([writeCall(tx, row, found !== undefined)]);
+            const started = startedAttempt(key, event, verdict);
+            await tx.commit([writeCall(tx, row, found !== undefined), ...(started ? [writeAttempt(tx, started)] : [])]);
           }
           return verdict;
         }),
@@ -81,19 +83,7 @@ export function callOperations(database: PostgresDatabase) {
     },
 
     async recordAttempt(attempt: AttemptRecord): Promise<void> {
-      const row = attemptRow(attempt);
-      await database.transaction((tx) =>
-        tx.commit([
-          tx.query(
-            `INSERT INTO attempts (key, start, worker, started_at_ms, ended_at_ms, failure)
-             VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (key, start) DO UPDATE SET
-               ended_at_ms = coalesce(attempts.ended_at_ms, excluded.ended_at_ms),
-               failure = coalesce(attempts.failure, excluded.failure)`,
-            [row.key, row.start, storable(row.worker), row.started_at_ms, row.ended_at_ms, row.failure],
-          ),
-        ]),
-      );
+      await database.transaction((tx) => tx.commit([writeAttempt(tx, attempt)]));
     },
   };
 }
@@ -122,6 +112,19 @@ export function writeOutcomes(
   });
   writes.sort((a, b) => (a.key < b.key ? -1 : 1));
   return writes.map((row) => writeCall(tx, row, existing.has(row.key)));
+}
+
+/** Adds the record of a start, or completes it: what is there stays. */
+function writeAttempt(tx: Transaction, attempt: AttemptRecord): Promise<unknown> {
+  const row = attemptRow(attempt);
+  return tx.query(
+    `INSERT INTO attempts (key, start, worker, started_at_ms, ended_at_ms, failure)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (key, start) DO UPDATE SET
+       ended_at_ms = coalesce(attempts.ended_at_ms, excluded.ended_at_ms),
+       failure = coalesce(attempts.failure, excluded.failure)`,
+    [row.key, row.start, storable(row.worker), row.started_at_ms, row.ended_at_ms, row.failure],
+  );
 }
 
 /**

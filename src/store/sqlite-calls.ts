@@ -1,6 +1,7 @@
 import { ledgerTransition, type LedgerEvent, type LedgerRow, type LedgerVerdict } from '../policy/ledger.js';
 import {
   attemptRow,
+  startedAttempt,
   CALL_COLUMNS,
   callRow,
   CHANGING_CALL_COLUMNS,
@@ -50,6 +51,8 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
       const { write, verdict } = ledgerTransition(key, findRow(key), event, now());
       // No row is written after its outcome, so a stored rendering is never overwritten here.
       if (write) writeRow(write, rendered && renderingOf(event, write, rendered));
+      const started = startedAttempt(key, event, verdict);
+      if (started) upsertAttempt.run({ ...attemptRow(started) });
       return verdict;
     },
 

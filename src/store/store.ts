@@ -144,6 +144,8 @@ export interface Store {
   // --- ledger -------------------------------------------------------------------------------------------------------
   /**
    * Applies one event to one row by the pure transition in `policy/ledger.ts`, atomically, on the store's clock.
+   * An accepted `begin` with `by` adds the start's `AttemptRecord` in the same transaction.
+   *
    * `rendered` is stored with the outcome that a `settle` or `seal` writes, in the same transaction; it is dropped where the
    * event writes none, so the caller shows the model what `getCall` returns.
    */

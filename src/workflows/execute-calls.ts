@@ -1,22 +1,13 @@
-import { CancellationScope } from '@temporalio/workflow';
+import { CancellationScope, condition } from '@temporalio/workflow';
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { FailureClass } from '../contract/failure.js';
 import type { ManifestSummary, ToolSummary } from '../contract/manifest.js';
 import { describeFailure } from '../policy/model-message.js';
 import { failuresInARow } from '../policy/emphasis.js';
-import { readActivityError } from '../temporal/failure-mapper.js';
-import { RequestRoom } from './request-room.js';
+import { isCancellation, readActivityError } from '../temporal/failure-mapper.js';
 import { bookkeeping, callTool } from './run-activities.js';
 import { utf8Bytes } from './utf8-bytes.js';
-
-/** Half of what a gRPC request may have: beside the arguments it carries each activity's options and the user's own commands. */
-const roomBytes = 2 * 1024 * 1024;
-/** Ids, key, digest, summary and options of one call, besides its arguments. */
-const bytesOfCall = 2_048;
-
-// Shared by all steps and executors of a workflow; the SDK gives each workflow execution its own copy of this module.
-const room = new RequestRoom(roomBytes);
 
 /** What all calls of a step have in common. */
 export interface StepContext {
@@ -59,17 +50,32 @@ export async function executeCalls(calls: PreparedCall[], context: StepContext):
   return await Promise.all(outcomes);
 }
 
+/**
+ * Arguments on their way to the server at the same time. The commands of one workflow task travel in one message, which
+ * may have 4 MB (gRPC's default); above it the workflow task fails for ever. Half of it leaves room for everything else.
+ */
+const maxBytesOnTheWay = 2_097_152;
+// The SDK gives each workflow execution its own copy of this module's state.
+let bytesOnTheWay = 0;
+
 async function executeCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
-  return await room.hold(bytesOf(call), () => scheduleCall(call, tool, context));
-}
-
-function bytesOf({ arguments: args }: ToolCall): number {
-  const text = 'inline' in args ? JSON.stringify(args.inline) : args.preview;
-  return utf8Bytes(text) + bytesOfCall;
-}
-
-async function scheduleCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
+  const bytes = 'inline' in call.arguments ? utf8Bytes(JSON.stringify(call.arguments.inline)) : 0;
+  const hasRoom = () => bytesOnTheWay === 0 || bytesOnTheWay + bytes <= maxBytesOnTheWay;
+  try {
+    if (!hasRoom()) await condition(hasRoom);
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+  }
   if (CancellationScope.current().consideredCancelled) return refuse(call, 'cancelled', 'the run was cancelled first');
+  bytesOnTheWay += bytes;
+  try {
+    return await attemptCall(call, tool, context);
+  } finally {
+    bytesOnTheWay -= bytes;
+  }
+}
+
+async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
   const { storeId, manifest, stepNode, heartbeatTimeoutMs } = context;
   const failures = failuresInARow(context, call.tool);
   const repeatOf = context.repeats?.get(call.callId);
