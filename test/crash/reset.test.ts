@@ -78,6 +78,12 @@ describe('a workflow reset', { timeout: 60_000 }, () => {
     await expect(run.result()).rejects.toBeInstanceOf(WorkflowFailedError);
     await bench.oracle.release();
     expect(await resetTo(bench, run, 'c1.0')).toMatchObject({ status: 'completed' });
+    const { events } = await bench.client.workflow.getHandle(run.handle.workflowId).fetchHistory();
+    const failures = events?.flatMap((event) => event.activityTaskFailedEventAttributes?.failure ?? []) ?? [];
+    expect(failures.map(({ applicationFailureInfo }) => applicationFailureInfo?.type)).toEqual([
+      'cancelled',
+      'cancelled',
+    ]);
     const ends = (await run.calls()).map(({ row }) => row.outcome);
     expect(ends).toMatchObject([{ failure: { class: 'cancelled' } }, { failure: { class: 'cancelled' } }]);
   });

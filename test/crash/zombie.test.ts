@@ -19,7 +19,7 @@ const overslept = 'failpoint';
 
 describe.concurrent(
   'a worker stopped past its lease and woken up after another has taken over',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   () => {
     it.each<Case>([
       { at: 'claimed', tool: 'keyed', ended: 'succeeded', starts: 1, arrivals: 1, effects: 1, says: overslept },
