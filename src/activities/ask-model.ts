@@ -45,12 +45,14 @@ export async function askModel(
   question: Omit<ModelRequest, 'signal'>,
   countStart: () => Promise<number>,
 ): Promise<ModelReply> {
-  const estimate = estimateInputTokens(question);
+  const limiter = services.modelLimits ?? null;
+  // Counting the characters of a long conversation costs more than the rest of a step.
+  const estimate = limiter ? estimateInputTokens(question) : 0;
   const guards = new CallGuards(
     services.guards,
     {
       tool: `model:${model.name}`,
-      policy: { ...modelPolicy, limiter: services.modelLimits ?? null },
+      policy: { ...modelPolicy, limiter },
       key: '',
       breakerKey: undefined,
       lockKey: undefined,
@@ -64,8 +66,10 @@ export async function askModel(
     const starts = await countStart();
     guards.begin();
     const reply = await sendRequest(services, model, question, starts);
-    const { inputTokens, outputTokens } = usageOf(reply, { ...question, signal: AbortSignal.abort() }, undefined);
-    await guards.correctTokens(inputTokens + outputTokens - estimate);
+    if (limiter) {
+      const { inputTokens, outputTokens } = usageOf(reply, question, undefined);
+      await guards.correctTokens(inputTokens + outputTokens - estimate);
+    }
     return reply;
   } finally {
     await guards.leave();

@@ -5,11 +5,11 @@ import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/
 import type { PreparedCall } from '../contract/call.js';
 import type { Manifest } from '../contract/manifest.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
-import type { Model, ModelReply, ModelRequest } from '../models/model.js';
+import type { Model, ModelReply, ModelRequest, OfferedTool } from '../models/model.js';
 import { usageOf } from '../models/usage.js';
 import { cutText } from '../policy/cut-text.js';
 import { digestOf } from '../policy/idempotency-key.js';
-import type { RecordedOutcome, Store, TurnKey } from '../store/store.js';
+import type { RecordedOutcome, RenderedMessage, Store, TurnKey } from '../store/store.js';
 import { StoreError } from '../store/store.js';
 import { notReady, turnFailed } from '../temporal/failure-mapper.js';
 import { askModel } from './ask-model.js';
@@ -39,21 +39,29 @@ export async function callModel(
   const { store } = services;
   requireStore(store, input.storeId);
   const turn = turnKey(input);
+  const refused = refusedOutcomes(services, input);
+  // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
+  const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
+  renderings?.catch(() => undefined);
   const stored = await store.getTurn(turn);
   if (stored) return stored;
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
-  await store.recordOutcomes(refusedOutcomes(services, input));
+  if (refused.length > 0) await store.recordOutcomes(refused);
   const conversation = await conversations.upTo(input.head);
-  const results = await toolMessages(store, conversation, input.answered);
+  const results = toolMessages(
+    conversation,
+    input.answered,
+    await (renderings ?? storedRenderings(store, input.answered)),
+  );
 
   const model = await modelFor(services, input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
   const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
-  const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
+  const usage = usageOf(reply, question, model.prices);
   const text = services.redactor.declared(reply.text);
   const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
   const kind = classifyTurn(
@@ -104,32 +112,35 @@ function turnKey(input: CallModelInput): TurnKey {
 }
 
 /** The stored renderings of the former step's outcomes: worded when they were recorded, and never again. */
-async function toolMessages(
-  store: Store,
-  conversation: TranscriptMessage[],
+function storedRenderings(store: Store, answered: AnsweredCall[]): Promise<(RenderedMessage | undefined)[]> {
+  return Promise.all(answered.map(async ({ key }) => (await store.getCall(key))?.rendered));
+}
+
+/** The former step's outcomes as the model is shown them, in the order of its calls. */
+function toolMessages(
+  conversation: readonly TranscriptMessage[],
   answered: AnsweredCall[],
-): Promise<TranscriptMessage[]> {
+  renderings: (RenderedMessage | undefined)[],
+): TranscriptMessage[] {
   const asked = conversation.at(-1);
   const calls = asked?.role === 'assistant' ? asked.calls : [];
-  return await Promise.all(
-    answered.map(async ({ callId, key }): Promise<TranscriptMessage> => {
-      const call = calls.find((candidate) => candidate.callId === callId);
-      const rendered = (await store.getCall(key))?.rendered;
-      if (!call || !rendered) {
-        throw new StoreError('missing_node', `the store does not hold the outcome of ${callId} (key ${key})`);
-      }
-      return {
-        role: 'tool',
-        callId,
-        providerCallId: call.providerCallId,
-        tool: call.tool,
-        modelName: call.modelName,
-        content: rendered.content,
-        failed: rendered.failed,
-        ...(rendered.attachments ? { attachments: rendered.attachments } : {}),
-      };
-    }),
-  );
+  return answered.map(({ callId, key }, index): TranscriptMessage => {
+    const call = calls.find((candidate) => candidate.callId === callId);
+    const rendered = renderings[index];
+    if (!call || !rendered) {
+      throw new StoreError('missing_node', `the store does not hold the outcome of ${callId} (key ${key})`);
+    }
+    return {
+      role: 'tool',
+      callId,
+      providerCallId: call.providerCallId,
+      tool: call.tool,
+      modelName: call.modelName,
+      content: rendered.content,
+      failed: rendered.failed,
+      ...(rendered.attachments ? { attachments: rendered.attachments } : {}),
+    };
+  });
 }
 
 async function modelFor(services: Services, choice: string | undefined): Promise<Model> {
@@ -151,13 +162,6 @@ function questionOf(
   manifest: Manifest,
   messages: TranscriptMessage[],
 ): Omit<ModelRequest, 'signal'> {
-  const tools = input.finalTurn
-    ? []
-    : manifest.tools.map(({ modelName, description, inputSchema }) => ({
-        modelName,
-        description,
-        inputSchema: schemaForProvider(inputSchema),
-      }));
   return {
     system: systemPrompt({
       instructions: services.instructions,
@@ -166,9 +170,24 @@ function questionOf(
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
     messages,
-    tools,
+    tools: input.finalTurn ? [] : offeredTools(manifest),
     loadBody: (bodyId) => services.store.getBody(bodyId),
   };
+}
+
+const offered = new WeakMap<Manifest, OfferedTool[]>();
+
+/** The tools as a provider is shown them; made once for a manifest, which never changes. */
+function offeredTools(manifest: Manifest): OfferedTool[] {
+  const known = offered.get(manifest);
+  if (known) return known;
+  const tools = manifest.tools.map(({ modelName, description, inputSchema }) => ({
+    modelName,
+    description,
+    inputSchema: schemaForProvider(inputSchema),
+  }));
+  offered.set(manifest, tools);
+  return tools;
 }
 
 /** Tools by the names that the model was shown. */

@@ -38,10 +38,12 @@ const notReadyDelayMs = 1_000;
  */
 export async function callTool(services: Services, manifests: ManifestCache, input: CallToolInput): Promise<Outcome> {
   requireStore(services.store, input.storeId);
-  await requireStep(services.store, input.call.runKey, input.stepNode);
-  const attempt = await prepareAttempt(services, manifests, input);
+  // Awaited before anything is written but a claim, which is asked for in the same round trip.
+  const step = requireStep(services.store, input.call.runKey, input.stepNode);
+  step.catch(() => undefined);
+  const attempt = await prepareAttempt(services, manifests, input, step);
   if (attempt.status === 'refused') return conclude(attempt.outcome);
-  return conclude(await new CallAttempt(services, attempt).run());
+  return conclude(await new CallAttempt(services, attempt, step).run());
 }
 
 /** A stored outcome as the activity reports it: a failed one fails the activity, so that the Temporal UI shows it. */
@@ -50,10 +52,14 @@ function conclude(outcome: Outcome): Outcome {
   return outcome;
 }
 
+/** How old the server's word on an attempt may be when its body begins. An ordinary claim takes milliseconds. */
+const confirmedForMs = 1_000;
+
 /** The phases of an attempt, in the order of the methods. Each returns the call's outcome as soon as there is one. */
 class CallAttempt {
   readonly #services: Services;
   readonly #attempt: Attempt;
+  readonly #step: Promise<void>;
   readonly #claim: Claim;
   readonly #guards: CallGuards;
   /** Why the call cannot be guarded, and so must not run. */
@@ -63,9 +69,10 @@ class CallAttempt {
   /** Of the body, on the monotonic clock. */
   #startedAt = 0;
 
-  constructor(services: Services, attempt: Attempt) {
+  constructor(services: Services, attempt: Attempt, step: Promise<void>) {
     this.#services = services;
     this.#attempt = attempt;
+    this.#step = step;
     ({ guards: this.#guards, unusable: this.#unusable } = guardCall(services, attempt));
     this.#claim = new Claim({
       store: services.store,
@@ -114,10 +121,8 @@ class CallAttempt {
 
   async #runGuarded(): Promise<Outcome> {
     const isRead = this.#attempt.tool.policy.effect.kind === 'read';
-    const known = isRead ? await this.#formerRead() : await this.#takeClaim();
+    const known = isRead ? await this.#formerRead() : await this.#takeConfirmedClaim();
     if (known) return known;
-    // A read that runs once too often harms nobody, and asking the server costs a round trip.
-    if (!isRead) await confirmWithServer(this.#claim, this.#services.heartbeatTimeoutMs);
     const begun = await this.#claim.begin();
     if (begun.type === 'settled') return begun.outcome;
     if (begun.type !== 'accepted') throw takenOver();
@@ -141,6 +146,7 @@ class CallAttempt {
 
   /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
   async #formerRead(): Promise<Outcome | undefined> {
+    await this.#step;
     if (Context.current().info.attempt === 1) return undefined;
     const { call, tool, recorder } = this.#attempt;
     const row = (await this.#services.store.getCall(call.key))?.row;
@@ -151,9 +157,39 @@ class CallAttempt {
     return await recorder.refuse(lostWorker());
   }
 
+  /**
+   * The claim, and the server's word that this attempt is still wanted; asked for side by side. Where the claim took long
+   * (a former start was reconciled, the process was stopped), the server is asked once more, because its word has to be
+   * fresh when the body begins. A read needs neither: one that runs once too often harms nobody.
+   */
+  async #takeConfirmedClaim(): Promise<Outcome | undefined> {
+    const askedAt = performance.now();
+    const [taken, confirmed] = await Promise.allSettled([this.#takeClaim(), this.#confirm()]);
+    if (taken.status === 'rejected') throw taken.reason;
+    if (taken.value) return taken.value;
+    try {
+      if (confirmed.status === 'rejected') throw confirmed.reason;
+      if (performance.now() - askedAt > confirmedForMs) await this.#confirm();
+    } catch (error) {
+      await this.#claim.giveBack();
+      throw error;
+    }
+    return undefined;
+  }
+
+  #confirm(): Promise<void> {
+    return confirmWithServer(this.#services.heartbeatTimeoutMs);
+  }
+
   /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */
   async #takeClaim(): Promise<Outcome | undefined> {
-    const verdict = await this.#claim.take();
+    const [found, claimed] = await Promise.allSettled([this.#step, this.#claim.take()]);
+    if (found.status === 'rejected') {
+      await this.#claim.giveBack();
+      throw found.reason;
+    }
+    if (claimed.status === 'rejected') throw claimed.reason;
+    const verdict = claimed.value;
     switch (verdict.type) {
       case 'granted':
         return await this.#afterFormerStarts(verdict);

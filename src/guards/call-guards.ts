@@ -39,6 +39,12 @@ export interface HeldUp {
   waitMs: number;
 }
 
+/**
+ * A limiter wait up to here is slept in the worker's slot; a longer one gives the slot back. Never longer than a third of
+ * the lease, because nobody sends heartbeats for a call that sleeps.
+ */
+const longestSleepMs = 1_000;
+
 /** How soon a call asks again for a lock or a place: the holder may end at any moment. Spread, so that waiting calls do not knock in step. */
 const knockMs = { least: 250, spread: 750 };
 
@@ -202,7 +208,7 @@ export class CallGuards {
     if (!limiter || (limiter.requestsPerMinute === undefined && limiter.tokensPerMinute === undefined)) {
       return undefined;
     }
-    const pass = await this.#guards.limiters.take(tool, limiter, tokens);
+    const pass = await this.#guards.limiters.take(tool, limiter, tokens, Math.min(longestSleepMs, this.#leaseMs / 3));
     if (pass.type === 'refused') {
       const { retryAfterMs } = pass;
       return { ...limited('its limit for a minute is used up', retryAfterMs), waitMs: retryAfterMs + this.#knock() };

@@ -2,8 +2,6 @@ import type { RateLimits } from '../contract/shared-limits.js';
 import type { Charge } from '../policy/token-bucket.js';
 import type { SharedState } from '../store/shared-state.js';
 
-/** A wait up to here is slept in the worker's slot; a longer one gives the slot back. */
-export const longestSleepMs = 1_000;
 /** How long a worker may spend what it was granted ahead. */
 const pocketMs = 1_000;
 /** Calls granted ahead at most: a worker that dies takes them with it, a second's worth of the limit. */
@@ -36,8 +34,8 @@ export class Limiters {
     this.#monotonicMs = monotonicMs;
   }
 
-  /** Charges one request of about `tokens` tokens. */
-  async take(name: string, limits: RateLimits, tokens: number): Promise<LimiterPass> {
+  /** Charges one request of about `tokens` tokens, where it has to wait no longer than `maxWaitMs`. */
+  async take(name: string, limits: RateLimits, tokens: number, maxWaitMs: number): Promise<LimiterPass> {
     const charge = { requests: 1, tokens };
     const pocket = this.#pocket(name);
     pocket.calls += 1;
@@ -55,7 +53,7 @@ export class Limiters {
       type: 'take',
       limits,
       charge,
-      maxWaitMs: longestSleepMs,
+      maxWaitMs,
       spare,
       returned,
     });

@@ -12,6 +12,9 @@ export interface ErrorMessage {
 
 export type StoreAnswer = { id: number; value: unknown } | { id: number; error: ErrorMessage };
 
+/** What the main thread posts: everything that was asked in one turn of its event loop. */
+export type ThreadRequests = StoreRequest[];
+
 /** What the thread tells: first how opening went, then the answers of each batch. */
 export type ThreadMessage =
   | ({ type: 'open' } & StoreIdentity)

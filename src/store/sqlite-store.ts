@@ -4,7 +4,7 @@ import { withBlobFolder } from './blob-folder.js';
 import { contentIds, type StoreIdentity } from './content-ids.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
 import type { WorkerStore } from './shared-state.js';
-import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
+import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
 import { StoreError } from './store.js';
 
 /** How long a request waits for the locks of other processes before it rejects as `unavailable`. They hold them for ms. */
@@ -70,6 +70,8 @@ class SqliteStore extends RequestStore {
   readonly #thread: Worker;
   readonly #path: string;
   readonly #pending = new Map<number, Pending>();
+  /** Asked in this turn of the event loop; posted together, since each message wakes the thread. */
+  #asked: StoreRequest[] = [];
   #lastId = 0;
   /** Why nothing can be asked any more. */
   #ended: StoreError | undefined;
@@ -109,16 +111,32 @@ class SqliteStore extends RequestStore {
     return this.#send((id) => ({ id, method, args })) as ReturnType<WorkerStore[M]>;
   }
 
-  async #send(request: (id: number) => StoreRequest): Promise<unknown> {
+  #send(request: (id: number) => StoreRequest): Promise<unknown> {
     const id = ++this.#lastId;
-    try {
-      this.#thread.postMessage(request(id));
-    } catch (error) {
-      // Only a value that is no JSON (a function, say) cannot be posted.
-      throw new StoreError('invalid', `store ${this.#path}: ${(error as Error).message}`, { cause: error });
-    }
+    if (this.#asked.length === 0) queueMicrotask(() => this.#post());
+    this.#asked.push(request(id));
     this.#thread.ref();
     return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
+  }
+
+  #post(): void {
+    const requests = this.#asked.splice(0);
+    try {
+      this.#thread.postMessage(requests satisfies ThreadRequests);
+    } catch {
+      // One of them cannot be posted; the others must not fail with it.
+      for (const request of requests) this.#postAlone(request);
+    }
+  }
+
+  #postAlone(request: StoreRequest): void {
+    try {
+      this.#thread.postMessage([request] satisfies ThreadRequests);
+    } catch (error) {
+      // Only a value that is no JSON (a function, say) cannot be posted.
+      const { message } = error as Error;
+      this.#settle({ id: request.id, error: { code: 'invalid', message: `store ${this.#path}: ${message}` } });
+    }
   }
 
   #settle(answer: StoreAnswer): void {

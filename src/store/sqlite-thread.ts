@@ -15,11 +15,11 @@ import { openDatabase, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
 import { groupCommit, type DataRequest } from './sqlite-group-commit.js';
 import type { RequestMethod } from './request-store.js';
-import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
+import type { StoreAnswer, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
 import { runOperations } from './sqlite-runs.js';
 import { sharedOperations } from './sqlite-shared.js';
 
-/** Bounds how long one transaction keeps other processes waiting. */
+/** About how many requests one transaction may hold, which bounds how long it keeps other processes waiting. */
 const MAX_BATCH = 256;
 
 /** Every method of the store as its thread performs it: inside a transaction, at once. */
@@ -62,16 +62,18 @@ function serve(port: MessagePort, database: SqliteDatabase): void {
     if (answers.length > 0) tell(port, { type: 'answers', answers });
   };
 
-  port.on('message', (first: StoreRequest) => {
+  port.on('message', (first: ThreadRequests) => {
     const batch: DataRequest[] = [];
     let closing: number | undefined;
     for (
-      let next: StoreRequest | undefined = first;
+      let next: ThreadRequests | undefined = first;
       next;
       next = batch.length < MAX_BATCH ? waiting(port) : undefined
     ) {
-      if (next.method === 'close') closing = next.id;
-      else batch.push(next);
+      for (const request of next) {
+        if (request.method === 'close') closing = request.id;
+        else batch.push(request);
+      }
     }
     // Before the writes, because they wait for no disk.
     answer(writeRelaxed(batch.filter(({ method }) => RELAXED.has(method))));
@@ -84,8 +86,8 @@ function serve(port: MessagePort, database: SqliteDatabase): void {
   });
 }
 
-function waiting(port: MessagePort): StoreRequest | undefined {
-  return (receiveMessageOnPort(port) as { message: StoreRequest } | undefined)?.message;
+function waiting(port: MessagePort): ThreadRequests | undefined {
+  return (receiveMessageOnPort(port) as { message: ThreadRequests } | undefined)?.message;
 }
 
 function tell(port: MessagePort, message: ThreadMessage): void {

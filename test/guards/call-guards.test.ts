@@ -105,6 +105,20 @@ describe('a limiter', () => {
     });
   });
 
+  test('is slept for only while that fits between two heartbeats', async () => {
+    const { guard } = workplace();
+    const limited = { policy: policy({ requestsPerMinute: 66 }) };
+    for (let number = 0; number < 6; number += 1) {
+      const guards = guard(limited, 900);
+      expect(await guards.enter(never)).toBeUndefined();
+      guards.begin();
+    }
+    expect((await guard(limited, 900).enter(never))?.failure).toMatchObject({ class: 'rate_limit', retryAfterMs: 984 });
+    const startedAt = performance.now();
+    expect(await guard(limited, 10_000).enter(never)).toBeUndefined();
+    expect(performance.now() - startedAt).toBeGreaterThan(900);
+  });
+
   test('takes back what a call did not use that never began', async () => {
     const { guard } = workplace();
     const limited = { policy: policy({ requestsPerMinute: 3 }) };

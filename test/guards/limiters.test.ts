@@ -11,7 +11,7 @@ function worker(shared: MemoryShared): Limiters {
 async function granted(limiters: Limiters, times: number): Promise<number> {
   let count = 0;
   for (let number = 0; number < times; number += 1) {
-    const pass = await limiters.take('api', limits, 0);
+    const pass = await limiters.take('api', limits, 0, 1_000);
     if (pass.type === 'granted' && pass.waitMs === 0) count += 1;
   }
   return count;
@@ -45,7 +45,7 @@ test('a wait of more than a second is refused, a shorter one is left to the call
   const limiters = worker(shared);
   const slow = { requestsPerMinute: 30 };
   const passes = [];
-  for (let number = 0; number < 5; number += 1) passes.push(await limiters.take('slow', slow, 0));
+  for (let number = 0; number < 5; number += 1) passes.push(await limiters.take('slow', slow, 0, 1_000));
   expect(passes.slice(0, 3)).toEqual([1, 2, 3].map(() => ({ type: 'granted', waitMs: 0 })));
   expect(passes[3]).toEqual({ type: 'refused', retryAfterMs: 2_143 });
 });
@@ -54,9 +54,9 @@ test('tokens are charged by the estimate and corrected', async () => {
   const shared = new MemoryShared();
   const limiters = worker(shared);
   const perToken = { tokensPerMinute: 1_000 };
-  expect((await limiters.take('model', perToken, 90)).type).toBe('granted');
+  expect((await limiters.take('model', perToken, 90, 1_000)).type).toBe('granted');
   await limiters.correct('model', perToken, { requests: 0, tokens: 500 });
-  expect((await limiters.take('model', perToken, 1)).type).toBe('refused');
+  expect((await limiters.take('model', perToken, 1, 1_000)).type).toBe('refused');
   await limiters.correct('model', perToken, { requests: 0, tokens: -550 });
-  expect((await limiters.take('model', perToken, 10)).type).toBe('granted');
+  expect((await limiters.take('model', perToken, 10, 1_000)).type).toBe('granted');
 });
