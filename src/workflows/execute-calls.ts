@@ -1,11 +1,12 @@
-import { CancellationScope, condition } from '@temporalio/workflow';
+import { CancellationScope } from '@temporalio/workflow';
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { FailureClass } from '../contract/failure.js';
 import type { ManifestSummary, ToolSummary } from '../contract/manifest.js';
 import { describeFailure } from '../policy/model-message.js';
 import { failuresInARow } from '../policy/emphasis.js';
-import { isCancellation, readActivityError } from '../temporal/failure-mapper.js';
+import { readActivityError } from '../temporal/failure-mapper.js';
+import { RequestRoom } from './request-room.js';
 import { bookkeeping, callTool } from './run-activities.js';
 import { utf8Bytes } from './utf8-bytes.js';
 
@@ -50,29 +51,19 @@ export async function executeCalls(calls: PreparedCall[], context: StepContext):
   return await Promise.all(outcomes);
 }
 
-/**
- * Arguments on their way to the server at the same time. The commands of one workflow task travel in one message, which
- * may have 4 MB (gRPC's default); above it the workflow task fails for ever. Half of it leaves room for everything else.
- */
+/** Half of the 4 MB that a workflow task's message may have (gRPC's default) leaves room for everything else in it. */
 const maxBytesOnTheWay = 2_097_152;
-// The SDK gives each workflow execution its own copy of this module's state.
-let bytesOnTheWay = 0;
+// Shared by all steps of a workflow: the SDK gives each workflow execution its own copy of this module's state.
+const room = new RequestRoom(maxBytesOnTheWay);
 
 async function executeCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
   const bytes = 'inline' in call.arguments ? utf8Bytes(JSON.stringify(call.arguments.inline)) : 0;
-  const hasRoom = () => bytesOnTheWay === 0 || bytesOnTheWay + bytes <= maxBytesOnTheWay;
-  try {
-    if (!hasRoom()) await condition(hasRoom);
-  } catch (error) {
-    if (!isCancellation(error)) throw error;
-  }
-  if (CancellationScope.current().consideredCancelled) return refuse(call, 'cancelled', 'the run was cancelled first');
-  bytesOnTheWay += bytes;
-  try {
+  return await room.hold(bytes, async () => {
+    if (CancellationScope.current().consideredCancelled) {
+      return refuse(call, 'cancelled', 'the run was cancelled first');
+    }
     return await attemptCall(call, tool, context);
-  } finally {
-    bytesOnTheWay -= bytes;
-  }
+  });
 }
 
 async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
