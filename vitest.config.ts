@@ -11,7 +11,7 @@ export default defineConfig({
     // Examples import the package by its name, and are tested with its sources.
     alias: [
       { find: /^perdure$/, replacement: source('index.ts') },
-      { find: /^perdure\/testing$/, replacement: source('testing.ts') },
+      { find: /^perdure\/testing$/, replacement: source('testing/index.ts') },
     ],
   },
   test: {
