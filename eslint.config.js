@@ -26,6 +26,7 @@ const boundaries = [
   { folder: 'faults', except: edges },
   { folder: 'config', except: edges },
   { folder: 'server', folders: ['contract', 'config'] },
+  { folder: 'guards', folders: ['contract', 'policy', 'store', 'results', 'tools'] },
   { folder: 'activities', except: ['workflows', 'client', 'cli', 'worker'] },
   { folder: 'client', except: ['activities', 'cli'] },
   { folder: 'cli', except: ['activities'] },

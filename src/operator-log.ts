@@ -1,5 +1,8 @@
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
+import type { Json, JsonObject } from './contract/json.js';
+import type { Redactor } from './policy/redaction.js';
+import { JsonWalk } from './results/to-json.js';
 import type { ToolLog } from './tools/tool.js';
 
 /**
@@ -15,4 +18,22 @@ export function operatorLog(options: { level?: string; destination?: Destination
     warn: (message, fields) => logger.warn(fields ?? {}, message),
     error: (message, fields) => logger.error(fields ?? {}, message),
   };
+}
+
+/**
+ * The same log with every message and field masked, whoever writes the line: the executor, a tool's `ctx.log`, an error
+ * that a tool threw. Fields become JSON first (an Error with its name and message), so that nothing is masked in vain.
+ */
+export function maskedLog(log: ToolLog, redactor: Redactor): ToolLog {
+  const masked =
+    (level: keyof ToolLog): ToolLog['info'] =>
+    (message, fields) =>
+      log[level](redactor.text(message), fields && (redactor.json(jsonFields(fields)) as JsonObject));
+  return { debug: masked('debug'), info: masked('info'), warn: masked('warn'), error: masked('error') };
+}
+
+function jsonFields(fields: Record<string, unknown>): Json {
+  let json: Json = {};
+  new JsonWalk().toJson(fields, (converted) => (json = converted));
+  return json;
 }

@@ -12,11 +12,13 @@ import type { ResolvedConfig } from './config/config.js';
 import { taskQueueFor } from './contract/task-queue.js';
 import { injectFaults } from './faults/inject-faults.js';
 import { resolveModel } from './models/resolve-model.js';
-import { operatorLog } from './operator-log.js';
+import { Breakers } from './guards/breakers.js';
+import { Limiters } from './guards/limiters.js';
+import { maskedLog, operatorLog } from './operator-log.js';
 import { createRedactor } from './policy/redaction.js';
 import { checkSearchAttributes, registerCommand } from './server/search-attributes.js';
 import { openSqliteStore } from './store/sqlite-store.js';
-import type { Store } from './store/store.js';
+import type { SqliteStore } from './store/sqlite-requests.js';
 import { buildManifest } from './tools/manifest.js';
 import { readArtifactTool } from './tools/read-artifact.js';
 import type { ToolLog } from './tools/tool.js';
@@ -89,8 +91,11 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
   };
 }
 
-async function createServices(options: CreateWorkerOptions & { store: Store; log: ToolLog }): Promise<Services> {
-  const { config, store, log } = options;
+async function createServices(options: CreateWorkerOptions & { store: SqliteStore; log: ToolLog }): Promise<Services> {
+  const { config, store } = options;
+  const redactor = createRedactor({ secrets: config.secrets });
+  // Whatever a tool or an error says on its way to the log.
+  const log = maskedLog(options.log, redactor);
   const tools = injectFaults([...config.tools, readArtifactTool((id) => store.getBody(id))], config.faults, { log });
   const manifest = buildManifest(tools);
   const validator = createValidator();
@@ -104,8 +109,11 @@ async function createServices(options: CreateWorkerOptions & { store: Store; log
     resolveModel: (choice) => resolveModel(choice, { rootDir: config.rootDir, env: process.env }),
     instructions: config.instructions,
     limits: config.limits,
+    loop: config.loop,
+    modelLimits: config.modelLimits,
     validator,
-    redactor: createRedactor({ secrets: config.secrets }),
+    redactor,
+    guards: { shared: store, breakers: new Breakers(store), limiters: new Limiters(store) },
     log,
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,

@@ -8,19 +8,19 @@ import { renderReport, section } from './demo/report.ts';
 import { verdictOn } from './demo/verdict.ts';
 import { runShopDemo, task, type ShopDemoResult } from './demo/run-shop-demo.ts';
 import { momentInWords } from './demo/kills.ts';
-import { seconds } from './demo/run-story.ts';
-import { styleFor, table, wrap } from './demo/text.ts';
+import { duration } from './demo/run-story.ts';
+import { cut, styleFor, table, wrap } from './demo/text.ts';
 
-const ownTask = 'npm run shop -- run --model provider:model "What did Tom Berger order?"';
 const usage = `usage: npm start -- [--model provider:model | --model scripted] [--keep]
 
   --model  who does the task; default: the provider whose key is set, else a scripted model
   --keep   keep shop, server and worker running at the end, until Ctrl-C
 `;
 
+const ownTask = 'npm run shop -- run --model provider:model "What did Tom Berger order?"';
+
 const style = styleFor(process.stdout);
 const interrupt = new AbortController();
-process.exitCode = await main();
 
 async function main(): Promise<number> {
   const options = readOptions();
@@ -34,7 +34,10 @@ async function main(): Promise<number> {
     await runShopDemo({
       ...(model.name !== undefined && { model: model.name }),
       signal: interrupt.signal,
-      log: (line) => print(`${style.paint('dim', seconds(performance.now() - startedAt).padStart(7))}  ${line}`),
+      log: (line) =>
+        print(
+          `${style.paint('dim', duration(performance.now() - startedAt).padStart(7))}  ${cut(line, style.columns - 9)}`,
+        ),
       async beforeEnd(result) {
         print(`\n${outcome(result, options.keep)}`);
         const { ok, sentences } = verdictOn(result, { isScripted: model.name === undefined });
@@ -116,3 +119,5 @@ function isInstalled(packageName: string): boolean {
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
+
+process.exitCode = await main();

@@ -2,6 +2,9 @@ import { Context } from '@temporalio/activity';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { ToolPolicy } from '../contract/manifest.js';
 import type { Model, ModelReply, ModelRequest } from '../models/model.js';
+import { CallGuards } from '../guards/call-guards.js';
+import type { HeldUp } from '../guards/call-guards.js';
+import { estimateInputTokens, usageOf } from '../models/usage.js';
 import { classifyThrown, isControl } from '../policy/classify-thrown.js';
 import { describeFailure } from '../policy/model-message.js';
 import { decideRetry } from '../policy/retry-rule.js';
@@ -25,13 +28,65 @@ const modelPolicy = {
   maxOutputBytes: 16_777_216,
   failureOutput: 'summary',
   errors: 'redacted',
+  breaker: null,
+  limiter: null,
+  retryBudget: null,
+  exclusive: false,
 } as const satisfies ToolPolicy;
 
 /**
- * One request to the model. `starts` counts this one. Throws the mapper's failures: the next attempt's, or the turn's
- * end where retrying does not cure it.
+ * One request to the model, within the limits that the configuration sets to it. `countStart` is asked once the request
+ * may be sent: a wait for the limiter is no start. Throws the mapper's failures: the next attempt's, or the turn's end
+ * where retrying does not cure it.
  */
 export async function askModel(
+  services: Services,
+  model: Model,
+  question: Omit<ModelRequest, 'signal'>,
+  countStart: () => Promise<number>,
+): Promise<ModelReply> {
+  const estimate = estimateInputTokens(question);
+  const guards = new CallGuards(
+    services.guards,
+    {
+      tool: `model:${model.name}`,
+      policy: { ...modelPolicy, limiter: services.modelLimits ?? null },
+      key: '',
+      breakerKey: undefined,
+      lockKey: undefined,
+      tokens: estimate,
+    },
+    { leaseMs: services.heartbeatTimeoutMs, random: () => services.random(), log: services.log },
+  );
+  const held = await guards.enter(Context.current().cancellationSignal);
+  if (held) throw heldUp(services, model, held);
+  try {
+    const starts = await countStart();
+    guards.begin();
+    const reply = await sendRequest(services, model, question, starts);
+    const { inputTokens, outputTokens } = usageOf(reply, { ...question, signal: AbortSignal.abort() }, undefined);
+    await guards.correctTokens(inputTokens + outputTokens - estimate);
+    return reply;
+  } finally {
+    await guards.leave();
+  }
+}
+
+/** The slot is given back until the limiter has room; a limit that leaves none within the turn's budget ends the turn. */
+function heldUp(services: Services, model: Model, { failure, waitMs }: HeldUp): Error {
+  const described = describeFailure(failure, {
+    toolName: model.name,
+    attempts: 0,
+    redact: (text) => services.redactor.text(text),
+  });
+  return sinceScheduledMs() + waitMs > modelPolicy.budgetMs ? turnFailed(described) : attemptFailed(described, waitMs);
+}
+
+function sinceScheduledMs(): number {
+  return Math.max(0, Date.now() - Context.current().info.scheduledTimestampMs);
+}
+
+async function sendRequest(
   services: Services,
   model: Model,
   question: Omit<ModelRequest, 'signal'>,
@@ -57,7 +112,7 @@ export async function askModel(
     failure,
     policy: modelPolicy,
     starts,
-    spentMs: Math.max(0, Date.now() - context.info.scheduledTimestampMs),
+    spentMs: sinceScheduledMs(),
     mayHaveHappened: false,
     nowMs: Date.now(),
     cancelled: false,

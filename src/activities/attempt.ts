@@ -26,7 +26,7 @@ export interface Attempt {
   recorder: CallRecorder;
   inlineBytes: number | undefined;
   repeatOf: CallToolInput['repeatOf'];
-  contextFor(row: LedgerRow, signal: AbortSignal, deadlineMs: number): ToolContext;
+  contextFor(row: LedgerRow, signal: AbortSignal, deadlineMs: number, fencingToken?: number): ToolContext;
 }
 
 /** Offers of a call to workers without the tool before it is given up as misconfigured; the others may have it. */
@@ -69,13 +69,14 @@ export async function prepareAttempt(
     recorder,
     inlineBytes: input.inlineBytes,
     repeatOf: input.repeatOf,
-    contextFor: (row, signal, deadlineMs) =>
+    contextFor: (row, signal, deadlineMs, fencingToken) =>
       toolContext({
         call,
         runId: context.info.workflowExecution?.workflowId ?? call.runKey,
         attempt: row.starts,
         signal,
         deadlineMs,
+        fencingToken,
         log: services.log,
         onProgress: (message) => services.log.info(message, { tool: tool.name, call: call.callId }),
       }),

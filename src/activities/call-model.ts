@@ -42,30 +42,31 @@ export async function callModel(
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
-  await store.recordOutcomes(refusedOutcomes(input.runKey, input.answered));
+  await store.recordOutcomes(refusedOutcomes(services, input));
   const conversation = await conversations.upTo(input.head);
   const results = await toolMessages(store, conversation, input.answered);
 
   const model = await modelFor(services, input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const starts = await store.countTurnStart(turn);
-  const reply = await askModel(services, model, question, starts);
+  const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
-  const added = [...results, assistantMessage(reply, recorded, usage)];
+  const text = services.redactor.declared(reply.text);
+  const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
+  const kind = classifyTurn(
+    reply,
+    manifest.tools.map((tool) => tool.modelName),
+  );
   const result = await store.commitTurn({
     turn,
     messages: added,
     result: {
       calls: prepared,
       usage,
-      text: cutText(reply.text, textPreviewCharacters),
-      empty:
-        classifyTurn(
-          reply,
-          manifest.tools.map((tool) => tool.modelName),
-        ) === 'empty',
+      text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
+      empty: kind === 'empty',
+      ...(kind === 'textual-call' ? { textualCall: true } : {}),
     },
     answered,
   });
@@ -75,12 +76,13 @@ export async function callModel(
 
 /** The same question gets the same stored answer: everything that the model's reply may depend on is in here. */
 function turnKey(input: CallModelInput): TurnKey {
-  const { runKey, step, head, take, manifestHash, model, emphasis, finalTurn } = input;
+  const { runKey, step, head, take, manifestHash, model, emphasis, nudge, finalTurn } = input;
   const settings = digestOf({
     manifestHash,
     model: model ?? null,
     emphasis: emphasis ?? [],
     finalTurn: finalTurn ?? null,
+    nudge: nudge ?? null,
   });
   return { runKey, step, head, settings, take };
 }
@@ -144,6 +146,7 @@ function questionOf(
     system: systemPrompt({
       instructions: services.instructions,
       ...(input.emphasis ? { emphasis: input.emphasis } : {}),
+      ...(input.nudge ? { nudge: input.nudge } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
     messages,
@@ -169,6 +172,7 @@ async function readCalls(
     parse: async (tool, args) => (await services.tools.get(tool.name)?.parse(args)) ?? { ok: true },
     usedProviderIds: providerIdsIn(conversation),
     putBody: (bytes) => services.store.putBody(bytes),
+    redactor: services.redactor,
   });
   const answered: RecordedOutcome[] = [];
   const prepared = calls.prepared.map((call): PreparedCall => {
@@ -181,8 +185,9 @@ async function readCalls(
       offeredTools: manifest.tools.map((tool) => tool.modelName),
     });
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
+    recorder.logOutcome(recorded.outcome, call.failure);
     answered.push(recorded);
-    return { status: 'answered', callId: call.callId, digest: call.digest, outcome: recorded.outcome };
+    return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
 }

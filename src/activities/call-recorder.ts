@@ -5,11 +5,14 @@ import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
 import { failureClasses } from '../policy/failure-classes.js';
 import type { LedgerRow } from '../policy/ledger.js';
-import { describeFailure } from '../policy/model-message.js';
-import { operatorRecord } from '../policy/operator-record.js';
+import { describeFailure, isVerbatim, uncutReason } from '../policy/model-message.js';
+import type { MessageContext } from '../policy/model-message.js';
+import { operatorRecord, outcomeRecord } from '../policy/operator-record.js';
 import { renderOutcome } from '../policy/render-outcome.js';
+import type { RenderContext } from '../policy/render-outcome.js';
 import { lostAnswer, maxAttemptsOf } from '../policy/retry-rule.js';
-import { kindOfOutput } from '../results/failure-output.js';
+import { kindOfOutput, shapeFailureOutput, verbatimTokens } from '../results/failure-output.js';
+import { bytesPerToken } from '../results/tokens.js';
 import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
 import type { Tool } from '../tools/tool.js';
 import type { Services } from './services.js';
@@ -52,16 +55,8 @@ export class CallRecorder {
 
   /** The failure as the model would read it after `row.starts` starts. */
   describe(failure: ClassifiedFailure, row: LedgerRow | undefined): Failure {
-    const { call } = this.#input;
     const known = this.#withKind(failure);
-    const context = {
-      tool: this.#tool,
-      toolName: call.tool,
-      attempts: row?.starts ?? 0,
-      messages: this.#live?.messages,
-      redact: (text: string) => this.#services.redactor.text(text),
-      ...(this.#offeredTools ? { offeredTools: this.#offeredTools } : {}),
-    };
+    const context = this.#messageContext(row);
     const described = describeFailure(known, context);
     const suggestion = this.#suggestionFor(described);
     return suggestion ? describeFailure(known, { ...context, suggestion }) : described;
@@ -71,12 +66,7 @@ export class CallRecorder {
   failed(failure: ClassifiedFailure, row: LedgerRow | undefined): FailedOutcome {
     const { callId, tool, key } = this.#input.call;
     const nowMs = Date.now();
-    const final = lostAnswer(failure, {
-      effect: this.#tool?.policy.effect ?? { kind: 'once' },
-      mayHaveHappened: row?.mayHaveHappened ?? false,
-      ...(row?.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),
-      nowMs,
-    });
+    const final = this.#final(failure, row, nowMs);
     return {
       status: failureClasses[final.class].status,
       callId,
@@ -88,13 +78,70 @@ export class CallRecorder {
     };
   }
 
-  render(outcome: FailedOutcome): RenderedMessage {
+  /**
+   * The end of a call whose body failed: the outcome, bounded for the history, and the model's message. What that had to
+   * cut is kept whole as an artifact, for `read_artifact`.
+   */
+  async ended(
+    failure: ClassifiedFailure,
+    row: LedgerRow | undefined,
+  ): Promise<{ outcome: FailedOutcome; rendered: RenderedMessage }> {
+    const outcome = this.failed(failure, row);
+    const final = this.#withKind(this.#final(failure, row, Date.now()));
+    return { outcome, rendered: this.render(outcome, await this.#whole(final, this.#messageContext(row), outcome)) };
+  }
+
+  async #whole(
+    failure: ClassifiedFailure,
+    context: MessageContext,
+    outcome: FailedOutcome,
+  ): Promise<Pick<RenderContext, 'message' | 'truncated'>> {
+    const whole = uncutReason(failure, context);
+    if (whole === undefined) return {};
+    const keep = () => this.#services.store.putBody(new TextEncoder().encode(JSON.stringify(whole)));
+    if (!isVerbatim(failure, context)) {
+      const shown = Math.min(outcome.failure.message.length, whole.length);
+      return { truncated: { shown, total: whole.length, artifactId: await keep() } };
+    }
+    const fits = Buffer.byteLength(whole) <= verbatimTokens * bytesPerToken;
+    const { text, truncated } = shapeFailureOutput(whole, fits ? {} : { artifactId: await keep() });
+    if (!truncated) return { message: text };
+    const { shown, total, artifact_id: artifactId } = truncated;
+    return { message: text, truncated: { shown, total, artifactId } };
+  }
+
+  #messageContext(row: LedgerRow | undefined): MessageContext {
+    const { call } = this.#input;
+    const { manifest, redactor } = this.#services;
+    return {
+      tool: this.#tool,
+      toolName: this.#tool?.modelName ?? call.tool,
+      attempts: row?.starts ?? 0,
+      messages: this.#live?.messages,
+      redact: (text: string) => redactor.text(text),
+      shownName: (name) => manifest.tools.find((tool) => tool.name === name)?.modelName ?? name,
+      ...(this.#offeredTools ? { offeredTools: this.#offeredTools } : {}),
+    };
+  }
+
+  #final(failure: ClassifiedFailure, row: LedgerRow | undefined, nowMs: number): ClassifiedFailure {
+    return lostAnswer(failure, {
+      effect: this.#tool?.policy.effect ?? { kind: 'once' },
+      mayHaveHappened: row?.mayHaveHappened ?? false,
+      ...(row?.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),
+      nowMs,
+    });
+  }
+
+  render(outcome: FailedOutcome, shown: Pick<RenderContext, 'message' | 'truncated'> = {}): RenderedMessage {
     const tool = this.#tool;
     const maxAttempts = tool
       ? maxAttemptsOf({ failure: { class: outcome.failure.class }, policy: tool.policy })
       : failureClasses[outcome.failure.class].maxAttempts;
     return {
       content: renderOutcome(outcome, {
+        ...shown,
+        ...(tool ? { toolName: tool.modelName } : {}),
         ...(typeof maxAttempts === 'number' ? { maxAttempts } : {}),
         consecutiveFailures: (this.#input.consecutiveFailures ?? 0) + 1,
       }),
@@ -112,6 +159,7 @@ export class CallRecorder {
   async refuse(failure: ClassifiedFailure, row?: LedgerRow): Promise<Outcome> {
     const outcome = this.failed(failure, row);
     await this.#services.store.recordOutcomes([this.recorded(outcome)]);
+    this.logOutcome(outcome, failure);
     return outcome;
   }
 
@@ -140,7 +188,7 @@ export class CallRecorder {
         durationMs,
         atMs: endedAtMs,
         worker: workerIdentity,
-        traceId: Context.current().info.workflowExecution?.runId ?? call.runKey,
+        traceId: traceIdOf(call.runKey),
         versions: { node: process.version },
         decision,
       },
@@ -170,21 +218,23 @@ export class CallRecorder {
     });
   }
 
-  /** One line for each call's end. */
-  logOutcome(outcome: Outcome): void {
-    const failed = outcome.status === 'failed' || outcome.status === 'aborted';
-    const fields = {
-      tool: outcome.tool,
-      call_id: outcome.callId,
-      idempotency_key: outcome.key,
-      run_key: this.#input.call.runKey,
-      status: outcome.status,
-      attempts: outcome.attempts,
-      duration_ms: outcome.elapsedMs,
-      ...(failed ? { error_type: outcome.failure.class, error_code: outcome.failure.code } : {}),
-    };
-    if (failed) this.#services.log.warn('call ended', fields);
-    else this.#services.log.debug('call ended', fields);
+  /** One line for each call's end, whether a body ran or not. */
+  logOutcome(outcome: Outcome, failure?: ClassifiedFailure): void {
+    const { redactor, workerIdentity, log } = this.#services;
+    const { runKey } = this.#input.call;
+    const record = outcomeRecord(
+      outcome,
+      {
+        runKey,
+        worker: workerIdentity,
+        traceId: traceIdOf(runKey),
+        ...(this.#args ? { params: this.#args.json } : {}),
+        ...(failure ? { failure } : {}),
+      },
+      redactor,
+    );
+    const level = record['alert'] === true ? 'error' : record['error_type'] === undefined ? 'info' : 'warn';
+    log[level]('call ended', record);
   }
 
   #withKind(failure: ClassifiedFailure): ClassifiedFailure {
@@ -199,7 +249,11 @@ export class CallRecorder {
     try {
       return this.#live.suggest(this.#args.value, failure);
     } catch (error) {
-      this.#services.log.warn('suggest failed', { tool: this.#input.call.tool, error: String(error) });
+      this.#services.log.warn('suggest failed', {
+        tool: this.#input.call.tool,
+        call_id: this.#input.call.callId,
+        error,
+      });
       return undefined;
     }
   }
@@ -208,4 +262,9 @@ export class CallRecorder {
 /** From the first start to now, waits included. */
 export function elapsedMs(row: LedgerRow | undefined, nowMs: number): number {
   return row?.firstStartAtMs === undefined ? 0 : Math.max(0, nowMs - row.firstStartAtMs);
+}
+
+/** The Temporal run, which an operator finds in the UI: what traces and lines have in common. */
+function traceIdOf(runKey: string): string {
+  return Context.current().info.workflowExecution?.runId ?? runKey;
 }

@@ -2,16 +2,18 @@ import { Context } from '@temporalio/activity';
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
+import type { CallGuards, HeldUp } from '../guards/call-guards.js';
 import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
 import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
-import type { RetryDecision } from '../policy/retry-rule.js';
+import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/failure-mapper.js';
 import { prepareAttempt } from './attempt.js';
 import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
-import { judgeEnd, lostWorker } from './judge-end.js';
+import { guardCall } from './guard-call.js';
+import { judgeEnd, lostWorker, maskedResult } from './judge-end.js';
 import { reconcile } from './reconcile.js';
 import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
 import { runBody } from './run-body.js';
@@ -48,10 +50,16 @@ class CallAttempt {
   readonly #services: Services;
   readonly #attempt: Attempt;
   readonly #claim: Claim;
+  readonly #guards: CallGuards;
+  /** Why the call cannot be guarded, and so must not run. */
+  readonly #unusable: ClassifiedFailure | undefined;
+  /** Waited for guards in earlier attempts: part of the call's time budget. */
+  #waitedMs = 0;
 
   constructor(services: Services, attempt: Attempt) {
     this.#services = services;
     this.#attempt = attempt;
+    ({ guards: this.#guards, unusable: this.#unusable } = guardCall(services, attempt));
     this.#claim = new Claim({
       store: services.store,
       call: attempt.call,
@@ -62,6 +70,41 @@ class CallAttempt {
   }
 
   async run(): Promise<Outcome> {
+    if (this.#unusable) return await this.#settleUnstarted(this.#unusable);
+    const context = Context.current();
+    const held = await this.#guards.enter(context.cancellationSignal);
+    if (held) return await this.#wait(held);
+    try {
+      // A first attempt has waited for nothing yet.
+      if (context.info.attempt > 1) this.#waitedMs = await this.#guards.waitedMs();
+      return await this.#runGuarded();
+    } finally {
+      await this.#guards.leave();
+    }
+  }
+
+  /** Gives the slot back while the call's time budget covers the wait; else the call ends as what holds it up. */
+  async #wait({ failure, waitMs }: HeldUp): Promise<Outcome> {
+    const { call, tool, recorder } = this.#attempt;
+    const row = (await this.#services.store.getCall(call.key))?.row;
+    if (row?.outcome) return row.outcome;
+    const budgetMs = Math.max(0, tool.policy.budgetMs - (row?.spentMs ?? 0));
+    if (await this.#guards.mayWait(waitMs, budgetMs)) throw attemptFailed(recorder.describe(failure, row), waitMs);
+    return await this.#settleUnstarted(failure);
+  }
+
+  /**
+   * Ends a call that may not start. Through the claim, also for reads: what an earlier start may have left behind is
+   * settled first, and a call that runs elsewhere is not ended under its feet.
+   */
+  async #settleUnstarted(failure: ClassifiedFailure): Promise<Outcome> {
+    const known = await this.#takeClaim();
+    if (known) return known;
+    const { row } = (await this.#services.store.getCall(this.#attempt.call.key)) ?? {};
+    return await this.#settleFailed(failure, row);
+  }
+
+  async #runGuarded(): Promise<Outcome> {
     const isRead = this.#attempt.tool.policy.effect.kind === 'read';
     const known = isRead ? await this.#formerRead() : await this.#takeClaim();
     if (known) return known;
@@ -118,14 +161,19 @@ class CallAttempt {
 
   async #execute(row: LedgerRow): Promise<Outcome> {
     const { tool, live, value, call } = this.#attempt;
-    const deadlineMs = Math.max(1, Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs));
+    const deadlineMs = Math.max(
+      1,
+      Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
+    );
     const startedAt = performance.now();
     this.#claim.renew();
+    this.#guards.begin();
     try {
       const end = await runBody({
-        body: (signal) => live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs)),
+        body: (signal) =>
+          live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
         deadlineMs,
-        superseded: this.#claim.superseded,
+        superseded: AbortSignal.any([this.#claim.superseded, this.#guards.lost]),
         onLate: (late) =>
           this.#services.log.warn('a tool ended after it was given up; nothing was changed', {
             tool: tool.name,
@@ -148,6 +196,7 @@ class CallAttempt {
       const [outcome] = await Promise.all([
         this.#settle(success),
         this.#attempt.recorder.recordSucceeded(row, durationMs),
+        this.#guards.succeeded(judged.result.json),
       ]);
       return outcome;
     }
@@ -155,8 +204,12 @@ class CallAttempt {
       // The claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
       throw takenOver();
     }
-    const spent: LedgerRow = { ...row, spentMs: row.spentMs + Math.round(durationMs) };
-    const { decision, failure } = await this.#decide(judged.failure, spent);
+    // An interrupted body says nothing about its backend, unless it was interrupted for taking too long.
+    const says = end.interruption === undefined || end.interruption === 'deadline';
+    const breakerRestMs = says ? await this.#guards.attemptFailed(judged.failure) : 0;
+    const spent: LedgerRow = { ...row, spentMs: row.spentMs + this.#waitedMs + Math.round(durationMs) };
+    const { decision, failure } = await this.#decide(judged.failure, spent, breakerRestMs);
+    if (says && !decision.retry) await this.#guards.callFailed(judged.failure);
     await this.#attempt.recorder.recordFailed({
       row,
       failure: judged.failure,
@@ -171,15 +224,19 @@ class CallAttempt {
   async #decide(
     failure: ClassifiedFailure,
     row: LedgerRow,
+    breakerRestMs: number,
   ): Promise<{ failure: ClassifiedFailure; decision: RetryDecision }> {
     const refreshed = failure.class === 'auth_failed' && (await hasRefreshed(this.#services, this.#attempt));
-    const decision = this.#decideRetry(failure, row, refreshed);
+    const decision = this.#decideRetry(failure, row, { refreshed, breakerRestMs });
+    if (decision.retry && !(await this.#guards.takeRetry())) {
+      return { failure, decision: this.#decideRetry(failure, row, { refreshed, breakerRestMs, retryToken: false }) };
+    }
     if (!decision.retry || !decision.refresh) return { failure, decision };
     const refresh = await refreshCredentials(this.#services, this.#attempt, row);
     if (refresh.kind === 'renewed') return { failure, decision };
     // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
     const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;
-    return { failure: met, decision: this.#decideRetry(met, row, true) };
+    return { failure: met, decision: this.#decideRetry(met, row, { refreshed: true, breakerRestMs }) };
   }
 
   async #afterFailure(failure: ClassifiedFailure, decision: RetryDecision, row: LedgerRow): Promise<Outcome> {
@@ -214,7 +271,8 @@ class CallAttempt {
         maxBytes: tool.policy.maxOutputBytes,
         source: live.source,
       });
-      return await this.#settle(await successOutcome(store, this.#attempt, result, row));
+      const masked = maskedResult(this.#services, result);
+      return await this.#settle(await successOutcome(store, this.#attempt, masked, row));
     }
     if (found.kind === 'unknown') {
       return await this.#settleFailed(failure, { ...row, mayHaveHappened: true });
@@ -222,11 +280,15 @@ class CallAttempt {
     await this.#claim.fenced();
     const fenced: ClassifiedFailure = { ...failure, effectState: 'none' };
     const fencedRow = { ...row, mayHaveHappened: false };
-    if (this.#decideRetry(fenced, fencedRow, false).retry) return undefined;
+    if (this.#decideRetry(fenced, fencedRow, {}).retry) return undefined;
     return await this.#settleFailed(fenced, fencedRow);
   }
 
-  #decideRetry(failure: ClassifiedFailure, row: LedgerRow, refreshed: boolean): RetryDecision {
+  #decideRetry(
+    failure: ClassifiedFailure,
+    row: LedgerRow,
+    known: Pick<RetryQuestion, 'refreshed' | 'breakerRestMs' | 'retryToken'>,
+  ): RetryDecision {
     return decideRetry({
       failure,
       policy: this.#attempt.tool.policy,
@@ -237,14 +299,13 @@ class CallAttempt {
       nowMs: Date.now(),
       cancelled: failure.class === 'cancelled',
       random: this.#services.random(),
-      refreshed,
+      ...known,
     });
   }
 
-  async #settleFailed(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome> {
+  async #settleFailed(failure: ClassifiedFailure, row: LedgerRow | undefined): Promise<Outcome> {
     const { recorder } = this.#attempt;
-    const outcome = recorder.failed(failure, row);
-    return await this.#settle({ outcome, rendered: recorder.render(outcome) });
+    return await this.#settle(await recorder.ended(failure, row));
   }
 
   async #settle(end: SuccessfulEnd): Promise<Outcome> {

@@ -1,31 +1,45 @@
-import type { AnsweredCall, FinishRunInput } from '../contract/activities.js';
-import { renderOutcome } from '../policy/render-outcome.js';
+import type { FinishRunInput } from '../contract/activities.js';
 import type { RecordedOutcome } from '../store/store.js';
+import { CallRecorder } from './call-recorder.js';
 import type { Services } from './services.js';
 import { requireStore } from './store-identity.js';
 
 /** Writes the run's end, and the outcomes that the workflow refused in its last step. Idempotent. */
 export async function finishRun(services: Services, input: FinishRunInput): Promise<void> {
   requireStore(services.store, input.storeId);
-  await services.store.recordOutcomes(refusedOutcomes(input.runKey, input.answered));
+  await services.store.recordOutcomes(refusedOutcomes(services, input));
   await services.store.finishRun(input.runKey, input.result);
 }
 
-/** What the workflow refused without running anything, as it is stored: worded once, like any other outcome. */
-export function refusedOutcomes(runKey: string, answered: AnsweredCall[]): RecordedOutcome[] {
-  return answered.flatMap(({ key, callId, refused }) => {
-    if (!refused) return [];
-    const { refusedByWorkflow: _refusedByWorkflow, ...outcome } = refused;
-    return [
+/**
+ * What the workflow refused without running anything, as it is stored: worded like any other failure, in the tool's own
+ * language and with its alternatives, which the workflow does not know.
+ */
+export function refusedOutcomes(
+  services: Services,
+  { runKey, answered }: Pick<FinishRunInput, 'runKey' | 'answered'>,
+): RecordedOutcome[] {
+  return answered.flatMap(({ refused }) => {
+    if (!refused || !('failure' in refused)) return [];
+    const { refusedByWorkflow: _refusedByWorkflow, refusalReason: reason, ...outcome } = refused;
+    const { callId, tool, key, failure } = outcome;
+    const recorder = new CallRecorder({
+      services,
+      input: { call: { callId, tool, key, runKey, digest: '' } },
+      tool: services.manifest.tools.find((candidate) => candidate.name === tool),
+      live: services.tools.get(tool),
+    });
+    const worded = recorder.describe(
       {
-        key,
-        runKey,
-        callId,
-        tool: outcome.tool,
-        digest: '',
-        outcome: outcome,
-        rendered: { content: renderOutcome(outcome), failed: true },
+        class: failure.class,
+        effectState: failure.effectState,
+        ...(reason === undefined ? {} : { reason, public: true }),
+        ...(failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
       },
-    ];
+      undefined,
+    );
+    const recorded = recorder.recorded({ ...outcome, failure: worded });
+    recorder.logOutcome(recorded.outcome);
+    return [recorded];
   });
 }

@@ -1,5 +1,6 @@
 import type { ClassifiedFailure } from '../contract/failure.js';
 import { classifyThrown, isControl } from '../policy/classify-thrown.js';
+import { fieldOf } from '../policy/plain-words.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import type { NormalizedResult } from '../results/normalize-result.js';
 import type { Attempt } from './attempt.js';
@@ -43,13 +44,26 @@ async function judgeResult(services: Services, attempt: Attempt, value: unknown)
       input: { value: result.json },
       coerce: false,
     });
-    if (!checked.ok) {
-      const { reason } = checked.failure;
-      const said = reason === undefined ? {} : { reason };
-      return { kind: 'failed', failure: { class: 'output_invalid', effectState: 'done', ...said } };
-    }
+    if (!checked.ok) return { kind: 'failed', failure: outputInvalid(checked.failure) };
   }
-  return { kind: 'succeeded', result };
+  return { kind: 'succeeded', result: maskedResult(services, result) };
+}
+
+/** How many violations of an output schema are told: the model can mend none of them. */
+const toldViolations = 3;
+
+function outputInvalid({ reason, violations = [] }: ClassifiedFailure): ClassifiedFailure {
+  const said = violations
+    .slice(0, toldViolations)
+    .map(({ path, problem }) => (path === '' ? `the result ${problem}` : `${fieldOf(path)} ${problem}`));
+  const more = violations.length > toldViolations ? [`${violations.length - toldViolations} more`] : [];
+  const words = violations.length > 0 ? [...said, ...more].join('; ') : reason;
+  return { class: 'output_invalid', effectState: 'done', ...(words === undefined ? {} : { reason: words }) };
+}
+
+/** A result as it may be stored, put into a history and shown to a model: checked as it was, without its secrets after. */
+export function maskedResult({ redactor }: Services, result: NormalizedResult): NormalizedResult {
+  return { ...result, json: redactor.json(result.json), notes: result.notes.map((note) => redactor.text(note)) };
 }
 
 /** A tool's `isFailure`; one that throws is a bug of the tool, after its work was done. */

@@ -1,7 +1,10 @@
 import type { Manifest, ManifestTool } from '../contract/manifest.js';
+import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
+import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { Validator } from '../arguments/validator.js';
 import type { Model } from '../models/model.js';
+import type { SharedGuards } from '../guards/call-guards.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { Store } from '../store/store.js';
 import type { Tool, ToolLog } from '../tools/tool.js';
@@ -17,8 +20,12 @@ export interface Services {
   resolveModel(choice: string): Promise<Model | undefined>;
   instructions: string;
   limits: RunLimits;
+  loop: LoopPolicy;
   validator: Validator;
   redactor: Redactor;
+  /** Breakers, limiters and locks, shared with all workers of the store. */
+  guards: SharedGuards;
+  modelLimits: LimiterLimits | undefined;
   log: ToolLog;
   /** Host and process, for the operator. */
   workerIdentity: string;

@@ -19,6 +19,7 @@ export async function startRun(services: Services, input: StartRunInput): Promis
     storeId: services.store.storeId,
     manifest: summarizeManifest(pinned ?? services.manifest),
     limits: { ...services.limits, ...input.limits },
+    loopPolicy: services.loop,
     head: run.head,
     searchAttributes: services.searchAttributes,
     heartbeatTimeoutMs: services.heartbeatTimeoutMs,

@@ -65,6 +65,7 @@ export async function successOutcome(
             }
           : {}),
         ...(repeated ? { suggestedAction: repeated } : {}),
+        notes: result.notes,
       }),
       failed: false,
       ...(attachments.length > 0 ? { attachments } : {}),

@@ -4,7 +4,9 @@ import type { JsonObject } from '../contract/json.js';
 import type { Manifest, ManifestTool } from '../contract/manifest.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { ModelReply, RawToolCall } from '../models/model.js';
+import { foldedDigest, foldedTextDigest } from '../policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../policy/idempotency-key.js';
+import type { Redactor } from '../policy/redaction.js';
 import { nearestNames } from '../tools/tool-names.js';
 import { providerCallIds } from './provider-call-ids.js';
 import type { Validator } from './validator.js';
@@ -14,7 +16,15 @@ export const INLINE_ARGUMENT_BYTES = 4096;
 /** Default of `maxInputBytes`: half of what one Temporal payload may have (2 MiB). */
 export const DEFAULT_MAX_INPUT_BYTES = 1024 * 1024;
 
+/**
+ * Arguments of all calls of one turn that stay inline, together. A turn comes back as one payload of at most 2 MiB, and its
+ * calls are scheduled in one gRPC request of at most 4 MiB.
+ */
+const INLINE_BYTES_OF_TURN = 256 * 1024;
+
 const PREVIEW_CHARACTERS = 300;
+/** Of a name that no tool has, as the outcome keeps it: outcomes travel through the history, whatever a model writes. */
+const NAME_CHARACTERS = 200;
 /** Tools named to a model that asked for one that isn't there. */
 const MAX_LISTED_TOOLS = 30;
 
@@ -29,6 +39,8 @@ export interface PrepareCallsInput {
   /** The tool's own check beyond its schema (refinements of a zod schema). */
   parse?: (tool: ManifestTool, args: JsonObject) => Promise<{ ok: true } | { ok: false; violations: Violation[] }>;
   limits?: { maxInputBytes?: number };
+  /** Keeps secrets that a model wrote out of transcript and history; the tool gets its arguments intact. */
+  redactor?: Redactor;
   /** Provider ids that earlier turns of the conversation used. Read, never changed. */
   usedProviderIds: ReadonlySet<string>;
 }
@@ -36,7 +48,16 @@ export interface PrepareCallsInput {
 /** A call ready for execution, or one that is refused before anything ran; the caller words the refusal. */
 export type PreparedOrRefused =
   | { status: 'ready'; call: ToolCall }
-  | { status: 'refused'; callId: string; tool: string; key: string; digest: string; failure: ClassifiedFailure };
+  | {
+      status: 'refused';
+      callId: string;
+      tool: string;
+      key: string;
+      digest: string;
+      /** As loop defence compares calls. */
+      folded: string;
+      failure: ClassifiedFailure;
+    };
 
 export interface PreparedCalls {
   /** As the transcript keeps them, in the model's order. */
@@ -53,15 +74,29 @@ export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCa
   const { runKey, step, reply } = input;
   const providerIds = providerCallIds(reply.calls, { runKey, step, used: input.usedProviderIds });
   const tools = new Map(input.manifest.tools.map((tool) => [tool.modelName, tool]));
+  const room: TurnRoom = { bytes: INLINE_BYTES_OF_TURN };
   const each = await Promise.all(
     reply.calls.map((raw, index) =>
-      prepareCall({ raw, callId: `c${step}.${index}`, providerCallId: providerIds[index] as string, tools, input }),
+      prepareCall({
+        raw,
+        room,
+        callId: `c${step}.${index}`,
+        providerCallId: providerIds[index] as string,
+        tools,
+        input,
+      }),
     ),
   );
   return { recorded: each.map(({ recorded }) => recorded), prepared: each.map(({ prepared }) => prepared) };
 }
 
+/** What the calls of one turn may still put inline. */
+interface TurnRoom {
+  bytes: number;
+}
+
 interface OneCall {
+  room: TurnRoom;
   raw: RawToolCall;
   callId: string;
   providerCallId: string;
@@ -77,9 +112,9 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     providerCallId,
     tool: tool?.name ?? raw.modelName,
     modelName: raw.modelName,
-    rawArguments: raw.rawArguments,
+    rawArguments: one.input.redactor?.declared(raw.rawArguments) ?? raw.rawArguments,
   };
-  if (!tool) return { recorded, prepared: refused(one, recorded.tool, unknownTool(raw.modelName, tools)) };
+  if (!tool) return { recorded, prepared: refused(one, cutName(raw.modelName), unknownTool(raw.modelName, tools)) };
   const checked = await checkArguments(one, tool);
   if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };
   const digest = digestOf(checked.value);
@@ -89,13 +124,17 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
     tool: tool.name,
     key: keyOf(one, tool.name, digest),
     digest,
-    arguments: await storeArguments(checked.value, one.input.putBody),
+    arguments: await storeArguments(checked.value, { ...one.input, room: one.room }),
   };
   const { repairs } = checked;
   return {
     recorded: repairs.length === 0 ? recorded : { ...recorded, repairs },
     prepared: { status: 'ready', call },
   };
+}
+
+function cutName(name: string): string {
+  return name.length <= NAME_CHARACTERS ? name : `${name.slice(0, NAME_CHARACTERS - 1).toWellFormed()}…`;
 }
 
 type CheckedArguments =
@@ -137,21 +176,35 @@ async function parseSafely(
   }
 }
 
-/** Keeps small arguments inline and stores large ones; a preview stands in the history for them. */
+/**
+ * Keeps small arguments inline and stores the others, with a preview for the history: large ones, those for which the
+ * turn has no more room, and those that hold a secret, which the preview does not show.
+ */
 export async function storeArguments(
   args: JsonObject,
-  putBody: (bytes: Uint8Array) => Promise<string>,
+  {
+    putBody,
+    redactor,
+    room = { bytes: INLINE_BYTES_OF_TURN },
+  }: Pick<PrepareCallsInput, 'putBody' | 'redactor'> & { room?: TurnRoom },
 ): Promise<CallArguments> {
   const text = JSON.stringify(args);
   const bytes = Buffer.from(text);
-  if (bytes.byteLength <= INLINE_ARGUMENT_BYTES) return { inline: args };
-  return { bodyId: await putBody(bytes), preview: `${text.slice(0, PREVIEW_CHARACTERS).toWellFormed()}…` };
+  const shown = redactor ? JSON.stringify(redactor.json(args)) : text;
+  const fits = bytes.byteLength <= Math.min(INLINE_ARGUMENT_BYTES, room.bytes);
+  if (fits && shown === text) {
+    room.bytes -= bytes.byteLength;
+    return { inline: args };
+  }
+  const preview = shown.length <= PREVIEW_CHARACTERS ? shown : `${shown.slice(0, PREVIEW_CHARACTERS).toWellFormed()}…`;
+  return { bodyId: await putBody(bytes), preview };
 }
 
 function refused(one: OneCall, tool: string, failure: ClassifiedFailure, value?: JsonObject): PreparedOrRefused {
   // Arguments that could not be read are known by their text: the same bad call is then seen to be the same.
   const digest = digestOf(value ?? one.raw.rawArguments.toWellFormed());
-  return { status: 'refused', callId: one.callId, tool, key: keyOf(one, tool, digest), digest, failure };
+  const folded = value ? foldedDigest(tool, value) : foldedTextDigest(tool.toWellFormed(), one.raw.rawArguments);
+  return { status: 'refused', callId: one.callId, tool, key: keyOf(one, tool, digest), digest, folded, failure };
 }
 
 function keyOf(one: OneCall, tool: string, digest: string): string {

@@ -6,9 +6,11 @@ import { Perdure } from '../client/perdure-client.js';
 import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { findConfigFile, loadConfig } from '../config/load-config.js';
+import type { ManifestTool } from '../contract/manifest.js';
 import { resolveModel } from '../models/resolve-model.js';
 import { type FoundServer, openServer, resolveServer, ServerUnreachableError } from '../server/connection.js';
 import type { DevServer } from '../server/dev-server.js';
+import { buildManifest } from '../tools/manifest.js';
 import { exitCodes } from './exit-code.js';
 import type { LocalWorker } from './local-worker.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from './platform.js';
@@ -57,6 +59,10 @@ export class LocalPlatform implements Platform {
     };
     process.on('SIGINT', interrupted).on('SIGTERM', interrupted);
     return () => process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
+  }
+
+  async loadTools(): Promise<ManifestTool[]> {
+    return buildManifest((await this.#loadConfig()).tools).tools;
   }
 
   async openClient(): Promise<Client> {

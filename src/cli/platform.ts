@@ -1,4 +1,5 @@
 /** What commands need of the world around them. The real one is in `local-platform.ts`; tests bring their own. */
+import type { ManifestTool } from '../contract/manifest.js';
 import type { Perdure } from '../client/perdure-client.js';
 
 /** One of the process's output streams. */
@@ -63,6 +64,8 @@ export interface Platform {
   readStdin(): Promise<string>;
   /** Calls `listener` at Ctrl-C or SIGTERM, in place of the process's end, until the returned function is called. */
   onInterrupt(listener: () => void): () => void;
+  /** The configuration's tools, as a run started now would pin them. */
+  loadTools(): Promise<ManifestTool[]>;
   /** A client of the store, and of a server where one answers. */
   openClient(): Promise<Client>;
   /** A client of a server; starts the embedded one with a worker where there is none. `model` is checked for existence. */

@@ -5,6 +5,7 @@ import { devCommand } from './commands/dev.js';
 import { listCommand } from './commands/list.js';
 import { runCommand, type RunCommandOptions } from './commands/run.js';
 import { showCommand } from './commands/show.js';
+import { toolsCheckCommand, toolsCommand, type ToolsCommandOptions } from './commands/tools.js';
 import { workerCommand } from './commands/worker.js';
 import type { Platform } from './platform.js';
 
@@ -103,7 +104,20 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
     .addArgument(runArgument())
     .option('--json', 'print JSON, and nothing else, on standard output')
     .action(async (run: string, options: { json?: boolean }) => finish(await cancelCommand(platform, run, options)));
+  addTools(program, platform, finish);
   return program;
+}
+
+function addTools(program: Command, platform: Platform, finish: (exitCode: number) => void): void {
+  const tools = program
+    .command('tools')
+    .description('list the tools of the configuration')
+    .option('--json', 'print JSON, and nothing else, on standard output')
+    .action(async (options: ToolsCommandOptions) => finish(await toolsCommand(platform, options)));
+  tools
+    .command('check')
+    .description('warn of what in their schemas makes models err')
+    .action(async () => finish(await toolsCheckCommand(platform, tools.opts<ToolsCommandOptions>())));
 }
 
 function addRun(program: Command, platform: Platform, finish: (exitCode: number) => void): void {

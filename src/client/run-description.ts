@@ -1,6 +1,6 @@
 /** A run as people and scripts read it: put together from what the store and the server know. */
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
-import type { EffectState } from '../contract/effect.js';
+import type { Effect, EffectState } from '../contract/effect.js';
 import type { Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
@@ -234,7 +234,8 @@ function effectLeft(failure: Failure | undefined, row: CallRecord['row'] | undef
   return row && !row.outcome && row.mayHaveHappened ? { effectState: 'unknown' } : {};
 }
 
-function effectWord(effect: CallRecord['row']['effect']): string {
+/** What running a tool twice does, in words. */
+export function effectWord(effect: Effect): string {
   if (effect.kind !== 'idempotent') return effect.kind;
   return effect.by === 'key' ? 'idempotent by key' : 'idempotent by nature';
 }

@@ -1,4 +1,6 @@
+import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
+import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
 import type { Duration, Tool } from '../tools/tool.js';
@@ -21,6 +23,15 @@ export interface PerdureConfig {
   }>;
   /** US dollars per million tokens, for `limits.costUsd`. */
   prices?: { inputPerMillion: number; outputPerMillion: number };
+  /** Limits of each model over all runs and workers. Default none. */
+  modelLimits?: { requestsPerMinute?: number; tokensPerMinute?: number; concurrency?: number };
+  /** What a run does about a model that repeats itself. */
+  loop?: {
+    /** A model that goes on after refusals: `stop` ends the run (default), `model` keeps refusing. */
+    onExhausted?: 'stop' | 'model';
+    /** Equal calls with equal results that run; the next one is refused. Default 2. */
+    equalCalls?: number;
+  };
   store?: {
     /** SQLite file. Default `.perdure/store.db` beside the configuration. */
     path?: string;
@@ -60,6 +71,8 @@ export interface ResolvedConfig {
   tools: Tool[];
   instructions: string;
   limits: RunLimits;
+  modelLimits: LimiterLimits | undefined;
+  loop: LoopPolicy;
   storePath: string;
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
 import { resolveFaults } from '../faults/resolve-faults.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
+import { resolveLimiter } from '../tools/shared-limits.js';
 import { readArtifactName } from '../tools/read-artifact.js';
 import type { Tool } from '../tools/tool.js';
 import {
@@ -13,6 +15,7 @@ import {
   checkInteger,
   checkNumber,
   checkObject,
+  checkOneOf,
   checkText,
   checkTexts,
   refuseUnknownKeys,
@@ -29,10 +32,11 @@ import { parseDuration } from './duration.js';
 export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
+  loop: { equalCalls: 2, onExhausted: 'stop' },
   storePath: '.perdure/store.db',
   heartbeatTimeoutMs: 10_000,
   maxConcurrentCalls: 50,
-} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'storePath'> & {
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop' | 'storePath'> & {
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
 };
@@ -43,6 +47,8 @@ const configKeys = [
   'instructions',
   'limits',
   'prices',
+  'modelLimits',
+  'loop',
   'store',
   'worker',
   'secrets',
@@ -94,6 +100,8 @@ export async function resolveConfig(
     tools,
     instructions,
     limits,
+    modelLimits: resolveLimiter('modelLimits', given['modelLimits']),
+    loop: resolveLoop(given['loop']),
     storePath: resolve(rootDir, store),
     ...worker,
     secrets,
@@ -126,6 +134,19 @@ export function resolveLimits(path: string, limits: unknown): RunLimits {
       parseDuration(where, value, { minMs: 0, maxMs: Number.MAX_SAFE_INTEGER }),
     ),
     failures: limit('failures', count),
+  };
+}
+
+function resolveLoop(loop: unknown): LoopPolicy {
+  const given = loop === undefined ? {} : checkObject('loop', loop);
+  refuseUnknownKeys('loop', given, Object.keys(configDefaults.loop));
+  const { equalCalls, onExhausted } = { ...configDefaults.loop, ...given };
+  if ((onExhausted as unknown) === 'person') {
+    throw new ConfigError('loop.onExhausted', "'person' is not yet in this version; take 'stop' or 'model'");
+  }
+  return {
+    equalCalls: checkInteger('loop.equalCalls', equalCalls, 1),
+    onExhausted: checkOneOf('loop.onExhausted', onExhausted, ['stop', 'model']),
   };
 }
 

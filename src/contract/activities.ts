@@ -1,4 +1,5 @@
 import type { Outcome, PreparedCall, ToolCall } from './call.js';
+import type { LoopPolicy } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
 import type { AgentRunResult, RunLimits } from './run.js';
 
@@ -16,6 +17,7 @@ export interface StartRunResult {
   storeId: string;
   manifest: ManifestSummary;
   limits: RunLimits;
+  loopPolicy: LoopPolicy;
   /** Node of the user's task; `''` for `toolExecutor()`. */
   head: string;
   searchAttributes: boolean;
@@ -44,9 +46,14 @@ export interface CallModelInput {
   answered: AnsweredCall[];
   /** Emphasis for the system message: tools that failed repeatedly. */
   emphasis?: { tool: string; failures: number }[];
+  /** Set where the former take of this turn could not be used; the model is told why it is asked again. */
+  nudge?: Nudge;
   /** Set on the last turn: no tools are offered, and the reason is told. */
   finalTurn?: { reason: string };
 }
+
+/** What was wrong with a turn that is asked for once more. */
+export type Nudge = 'empty' | 'textual_call';
 
 /** Token counts as the provider reported them, or an estimate where it reported none that is a number. */
 export interface TurnUsage {
@@ -65,6 +72,8 @@ export interface CallModelResult {
   text: string;
   /** True where the turn had neither text nor calls. */
   empty: boolean;
+  /** True where the text is a tool call that the model wrote down instead of making it; it is never run. */
+  textualCall?: true;
 }
 
 /** Input of the `callTool` activity. */

@@ -24,7 +24,7 @@ export interface ToolCall {
 /** A call as a model turn hands it to the workflow: to be executed, or already answered (bad arguments, unknown tool). */
 export type PreparedCall =
   | { status: 'ready'; call: ToolCall }
-  /** `digest` is that of the arguments as far as they could be read, so that repeated mistakes are seen. */
+  /** `digest` is folded as loop defence compares calls, so that repeated mistakes are seen. */
   | { status: 'answered'; callId: string; digest: string; outcome: Outcome };
 
 /** Fields that every outcome has. */
@@ -39,6 +39,8 @@ export interface OutcomeBase {
   elapsedMs: number;
   /** Set where the workflow itself refused the call: nothing ran, and it is stored with the next model turn. */
   refusedByWorkflow?: true;
+  /** Why the workflow refused it; the activity that stores the outcome words it for the model. */
+  refusalReason?: string;
 }
 
 /** What a call ends with; exactly one per call, recorded before the next model turn. */

@@ -1,5 +1,13 @@
 /** State of a run's guards: JSON of bounded size, carried over continue-as-new. The reducers are in `src/policy`. */
 
+/** What a run does about repeated calls; pinned when it starts. */
+export interface LoopPolicy {
+  /** Equal calls with equal results that run; the next one is refused. */
+  equalCalls: number;
+  /** A model that goes on after refusals: `stop` ends the run, `model` keeps refusing. */
+  onExhausted: 'stop' | 'model';
+}
+
 /** A call as loop defence remembers it. */
 export interface SeenCall {
   digest: string;

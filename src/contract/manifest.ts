@@ -1,6 +1,7 @@
 import type { Effect } from './effect.js';
 import type { FailureClass } from './failure.js';
 import type { JsonObject } from './json.js';
+import type { BreakerLimits, LimiterLimits, RetryBudgetLimits } from './shared-limits.js';
 
 /** Who decides on a retry of one failure class of one tool. */
 export type RetryOwner = 'executor' | 'model' | 'never';
@@ -35,6 +36,12 @@ export interface ToolPolicy {
   failureOutput: 'summary' | 'verbatim';
   /** Whether the model may read an unexplained error's own words, or only what the tool made public. */
   errors: 'redacted' | 'public';
+  /** Shared by all runs and workers, like the two below; `null` is none. */
+  breaker: BreakerLimits | null;
+  limiter: LimiterLimits | null;
+  retryBudget: RetryBudgetLimits | null;
+  /** Calls wait for a lock across runs. */
+  exclusive: boolean;
   taskQueue?: string;
 }
 

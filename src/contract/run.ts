@@ -1,5 +1,5 @@
 import type { AnsweredCall } from './activities.js';
-import type { FuseState, LoopState } from './guard-state.js';
+import type { FuseState, LoopPolicy, LoopState } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
 
 /** Hard caps of a run; `null` is no cap. Every number is finite and 0 or more: 0 means none left. */
@@ -79,6 +79,7 @@ export interface CarriedRun {
   consecutiveFailures: Record<string, number>;
   /** Tools whose emphasis the model has been given since their last success. */
   emphasised: string[];
+  loopPolicy: LoopPolicy;
   loop: LoopState;
   fuse: FuseState;
 }

@@ -22,6 +22,11 @@ export function usageOf(reply: ModelReply, request: ModelRequest, prices: Model[
   return { inputTokens, outputTokens, costUsd, ...(estimated && { estimated: true }) };
 }
 
+/** About how many tokens a request has, before it is sent; images are not counted. */
+export function estimateInputTokens(request: Omit<ModelRequest, 'signal'>): number {
+  return tokensIn(requestCharacters(request));
+}
+
 function count(reported: number | undefined): number | undefined {
   return Number.isFinite(reported) && (reported as number) >= 0 ? reported : undefined;
 }
@@ -30,7 +35,7 @@ function tokensIn(characters: number): number {
   return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }
 
-function requestCharacters(request: ModelRequest): number {
+function requestCharacters(request: Pick<ModelRequest, 'system' | 'messages' | 'tools'>): number {
   const tools = request.tools.length === 0 ? 0 : JSON.stringify(request.tools).length;
   return request.messages.reduce((sum, message) => sum + messageCharacters(message), request.system.length + tools);
 }

@@ -7,6 +7,8 @@ import type { FailureClass } from '../contract/failure.js';
 import { spokenFailures } from './failure-digest.js';
 
 export const EMPHASIS_AFTER_FAILURES = 3;
+/** Tools whose failures are counted at the same time; the one that failed longest ago is forgotten first. */
+const MAX_STREAKS = 100;
 
 export interface FailureStreaks {
   /** Failures in a row by tool name; absent is 0. */
@@ -30,8 +32,13 @@ export function countOutcome(streaks: FailureStreaks, outcome: Outcome): Failure
   if (outcome.status === 'pending') return streaks;
   if (outcome.status === 'failed' || outcome.status === 'aborted') {
     if (saysNothingOfTheTool.has(outcome.failure.class)) return streaks;
-    const before = failuresInARow(streaks, tool);
-    return { ...streaks, consecutiveFailures: { ...streaks.consecutiveFailures, [tool]: before + 1 } };
+    const { [tool]: _before, ...others } = streaks.consecutiveFailures;
+    // The newest streaks last: a model may make up any number of tool names, and the state travels.
+    const kept = Object.entries(others).slice(1 - MAX_STREAKS);
+    return {
+      consecutiveFailures: Object.fromEntries([...kept, [tool, failuresInARow(streaks, tool) + 1]]),
+      emphasised: streaks.emphasised.filter((name) => name === tool || kept.some(([other]) => other === name)),
+    };
   }
   const others = Object.entries(streaks.consecutiveFailures).filter(([name]) => name !== tool);
   return {
@@ -40,7 +47,7 @@ export function countOutcome(streaks: FailureStreaks, outcome: Outcome): Failure
   };
 }
 
-export function failuresInARow(streaks: FailureStreaks, tool: string): number {
+export function failuresInARow(streaks: Pick<FailureStreaks, 'consecutiveFailures'>, tool: string): number {
   return Object.hasOwn(streaks.consecutiveFailures, tool) ? (streaks.consecutiveFailures[tool] ?? 0) : 0;
 }
 

@@ -111,7 +111,7 @@ function seconds(ms: number): string {
 export function exampleMessage(failureClass: FailureClass): string {
   const { failure, tool, attempts: starts, elapsedMs, offeredTools } = exampleFailure(failureClass);
   const described = describeFailure(failure, {
-    tool: tool,
+    tool,
     toolName: tool?.name ?? 'refund_paymnt',
     attempts: starts,
     checkTool: 'get_payment',

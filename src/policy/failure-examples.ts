@@ -31,6 +31,10 @@ const refundTool: ManifestTool = {
     maxOutputBytes: 1_000_000,
     failureOutput: 'summary',
     errors: 'redacted',
+    breaker: null,
+    limiter: null,
+    retryBudget: null,
+    exclusive: false,
   },
 };
 

@@ -7,7 +7,7 @@ Every tool result is a JSON object with a "status".
 - "succeeded": "data" is the result. "empty_reason" means that the search worked and found nothing; do not repeat it unchanged. "degraded" means a fallback value: say so when you use it. "truncated" means that only a part is shown; read the rest with read_artifact when you need it.
 - "partial": some of the work failed. Use what succeeded, and name what did not. With "confidence": "low", do not write, pay or send anything on the strength of it.
 - "pending": it is not finished. Do not call it again; its result comes later.
-- "failed": it did not work. Read "message" (why) and "suggested_action" (what to do). Different arguments or a different way may help.
+- "failed": it did not work. Read "message" (why) and "suggested_action" (what to do). Different arguments or a different way may help. With "truncated", read_artifact shows the whole message.
 - "aborted": no other arguments will help. Do not call this tool for this purpose again until what "action_required" names has been done.
 
 What to do after a failure

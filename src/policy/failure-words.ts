@@ -138,7 +138,7 @@ export const failureWords: Record<FailureClass, FailureWords> = {
   },
   conflict_in_progress: {
     meaning: 'The service is still working on this very call from an earlier attempt.',
-    message: 'The service behind {tool} is still working on an earlier attempt of this call[: {reason}].',
+    message: 'The service behind {tool} is still working on an earlier call[: {reason}].',
     suggestedAction: 'Do not start it anew. [In {wait}|In a while], look[ with {check}] whether it has finished.',
     operator: "The service's own processing is slower than the call's time budget.",
   },

@@ -1,41 +1,93 @@
-import type { Json } from '../contract/json.js';
+import type { Json, JsonObject } from '../contract/json.js';
 import { digestOf } from './idempotency-key.js';
 
 /**
- * The arguments as loop defence compares them: key order, spacing, letter case and punctuation of free text, number form
- * and empty fields do not matter. Coarser than the idempotency key's digest on purpose, and never part of a key: two
- * calls that fold alike are refused only where their results were equal, too.
+ * The arguments as loop defence compares them: key order, spacing, letter case and punctuation of free text, the form of
+ * numbers and booleans, ways to write a character, empty fields and ids that only name the request do not matter. Coarser
+ * than the idempotency key's digest on purpose, and never part of a key: two calls that fold alike are refused only where
+ * their results were equal, too.
  */
 export function foldedDigest(tool: string, args: Json): string {
   // 64 bits are plenty for the calls of one run, and the state travels through continue-as-new.
-  return digestOf([tool, fold(args)]).slice(0, 16);
+  return digestOf([tool, fold(args, requestNames)]).slice(0, 16);
 }
 
-function fold(value: Json): Json {
+/** The same for arguments that could not be read: their text without spacing. */
+export function foldedTextDigest(tool: string, rawArguments: string): string {
+  return digestOf([tool, 'unreadable', rawArguments.toWellFormed().replaceAll(/\s+/g, '').toLowerCase()]).slice(0, 16);
+}
+
+/** A result as loop defence compares it: when it was made, and how long that took, is nothing new. */
+export function foldedResultDigest(result: Json): string {
+  return digestOf(withoutNamed(result, resultNames)).slice(0, 16);
+}
+
+/** A failure's words as loop defence compares them: waits and counts in them change from one to the next. */
+export function foldedWords(text: string): string {
+  return foldText(text.replaceAll(/\d+(?:[.,]\d+)*/g, '0'));
+}
+
+/** Names of fields that only tell requests apart, without case and separators. */
+const requestNames = new Set(['nonce', 'requestid', 'traceid', 'correlationid', 'idempotencykey', 'clientrequestid']);
+
+/** Names of fields that change with every answer, without case and separators. */
+const resultNames = new Set([
+  ...requestNames,
+  'timestamp',
+  'servertime',
+  'fetchedat',
+  'generatedat',
+  'retrievedat',
+  'elapsedms',
+  'durationms',
+  'latencyms',
+  'tookms',
+  'took',
+]);
+
+function fold(value: Json, ignored: ReadonlySet<string>): Json {
   if (typeof value === 'string') return foldText(value);
-  // `1` and `1.0` are one number already; a number sent as text is the same number.
-  if (typeof value === 'number') return String(value);
-  if (Array.isArray(value)) return value.map(fold);
-  if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.entries(value).flatMap(([key, field]): [string, Json][] => {
-    const folded = fold(field);
+  // `1` and `1.0` are one number already; a number or a boolean sent as text is the same.
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (Array.isArray(value)) return value.map((item) => fold(item, ignored)).filter((item) => !isEmpty(item));
+  if (value === null) return null;
+  const kept = Object.entries(withoutFields(value, ignored)).flatMap(([key, field]): [string, Json][] => {
+    const folded = fold(field, ignored);
     return isEmpty(folded) ? [] : [[key, folded]];
   });
   return Object.fromEntries(kept);
 }
 
+function withoutNamed(value: Json, names: ReadonlySet<string>): Json {
+  if (Array.isArray(value)) return value.map((item) => withoutNamed(item, names));
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(withoutFields(value, names));
+  return Object.fromEntries(kept.map(([key, field]) => [key, withoutNamed(field, names)]));
+}
+
+/** Where nothing else would be left, the ignored fields are what it is about. */
+function withoutFields(value: JsonObject, names: ReadonlySet<string>): JsonObject {
+  const kept = Object.entries(value).filter(([key]) => !names.has(key.toLowerCase().replaceAll(/[^a-z]/g, '')));
+  return kept.length === 0 ? value : Object.fromEntries(kept);
+}
+
 function foldText(text: string): string {
-  const trimmed = text.trim();
+  // NFKC joins full-width and composed forms; format characters (zero-width spaces, direction marks) are not seen.
+  const trimmed = text
+    .normalize('NFKC')
+    .replaceAll(/\p{Cf}/gu, '')
+    .trim();
   if (trimmed !== '' && Number.isFinite(Number(trimmed))) {
     const number = Number(trimmed);
     // Leading zeros and long digits are identifiers ("00501"), not numbers.
-    return String(number) === trimmed || /^-?\d{1,15}\.\d*0+$/.test(trimmed) ? String(number) : trimmed;
+    const sameNumber = String(number) === trimmed || /^-?(?:0|[1-9]\d{0,14})(?:\.\d*0+|\.|e\+?\d{1,2})$/i.test(trimmed);
+    return sameNumber ? String(number) : trimmed;
   }
-  // One word is an identifier, whose case and punctuation may matter; several are free text.
-  if (!/\s/.test(trimmed)) return trimmed;
+  // One word of letters alone is text; with digits or signs in it, it is an identifier, where case may matter.
+  if (!/\s/.test(trimmed) && !/^[^\p{L}\p{N}]*\p{L}+[.,;:!?…]*$/u.test(trimmed)) return trimmed;
   return trimmed
     .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim();
 }
 

@@ -11,7 +11,7 @@ export const fuseLimits = { failures: 3, windowMs: 600_000 } as const;
 
 /** Failures in a row that keep the tool switched off now; `undefined` while it may be called. */
 export function blownFuse(state: FuseState, tool: string, nowMs: number): number | undefined {
-  const entry = state[tool];
+  const entry = entryOf(state, tool);
   if (!entry || entry.failures < fuseLimits.failures || isOld(entry, nowMs)) return undefined;
   return entry.failures;
 }
@@ -28,9 +28,14 @@ export function observeForFuse(
     return others;
   }
   if (failureClasses[failureClass].breaker === undefined) return state;
-  const entry = state[tool];
+  const entry = entryOf(state, tool);
   const failures = entry && !isOld(entry, nowMs) ? entry.failures + 1 : 1;
   return { ...state, [tool]: { failures, lastAtMs: nowMs } };
+}
+
+// A tool may be called `constructor`.
+function entryOf(state: FuseState, tool: string): FuseState[string] | undefined {
+  return Object.hasOwn(state, tool) ? state[tool] : undefined;
 }
 
 function isOld(entry: { lastAtMs: number }, nowMs: number): boolean {

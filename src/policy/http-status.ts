@@ -5,17 +5,14 @@ import { codesIn, isJsonObject, namesLongQuota, reasonIn } from './answer-body.j
 import { retryAfterFromHeaders, type Headers } from './retry-after.js';
 import { classOfCode } from './upstream-codes.js';
 
-/** 4xx that say something of their own (RFC 9110 and the registry; 419 to 499 as the named servers use them). */
+/** Statuses that mean one class, whatever else the answer says (RFC 9110 and the registry; 419 to 499 as the named servers use them). */
 const classByStatus: Record<number, FailureClass> = {
-  401: 'auth_failed',
   402: 'quota_exhausted',
-  403: 'permission_denied',
   404: 'not_found',
   405: 'unsupported',
   406: 'unsupported',
   407: 'misconfigured',
   408: 'timeout',
-  409: 'business_rule_violation',
   410: 'not_found',
   411: 'misconfigured',
   412: 'business_rule_violation',
@@ -30,7 +27,6 @@ const classByStatus: Record<number, FailureClass> = {
   425: 'network_error', // too early: not processed (RFC 8470)
   426: 'unsupported',
   428: 'business_rule_violation',
-  429: 'rate_limit',
   431: 'input_too_large',
   440: 'session_expired', // IIS
   444: 'network_error', // nginx closed the connection

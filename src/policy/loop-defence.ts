@@ -7,7 +7,7 @@
  * that tools with effects cannot hide them from each other.
  */
 import type { Effect } from '../contract/effect.js';
-import type { LoopState, SeenCall } from '../contract/guard-state.js';
+import type { LoopPolicy, LoopState, SeenCall } from '../contract/guard-state.js';
 
 export interface LoopLimits {
   /** Equal calls with equal results that run; the next one is refused. */
@@ -28,8 +28,15 @@ export const loopLimits = {
   cycles: 2,
 } as const satisfies LoopLimits;
 
+/** The limits of a run that pinned this policy. */
+export function loopLimitsOf({ equalCalls }: LoopPolicy): LoopLimits {
+  return { ...loopLimits, equalCalls, cycles: Math.max(loopLimits.cycles, equalCalls) };
+}
+
 /** Longest cycle that is looked for, in calls. */
 const longestCycle = 6;
+/** Enough for the longest cycle to come round as often as any sensible policy allows. */
+const maxTail = longestCycle * 8;
 /** Calls that the state remembers: enough for the longest cycle, and for repeats with work in between. */
 const maxSeen = 64;
 
@@ -63,7 +70,7 @@ export function admitCall(state: LoopState, call: LoopCall, limits: LoopLimits =
   return seen && times > 0 ? { type: 'hint', times, earlierKey: seen.key } : { type: 'run' };
 }
 
-/** What the refusals so far mean for the run: it goes on, or it ends. */
+/** Whether the model went on after it was refused, so that the run ends (`onExhausted: 'stop'`). */
 export function isStuck(state: LoopState, limits: LoopLimits = loopLimits): boolean {
   return state.refusals >= limits.refusals || state.seen.some(({ refusals }) => refusals >= limits.refusalsOfOneCall);
 }
@@ -99,12 +106,12 @@ export function observeCall(
     key: repeats ? earlier.key : call.key,
   };
   const tail = [...state.tail, { digest: call.digest, result: call.result }];
-  const observed = remember({ ...state, tail: tail.slice(-longestCycle * 4) }, seen);
+  const observed = remember({ ...state, tail: tail.slice(-maxTail) }, seen);
   if (call.effect === 'read' || !call.succeeded) return observed;
   return {
     ...observed,
     effects: observed.effects + 1,
-    effectsByTool: { ...observed.effectsByTool, [call.tool]: (observed.effectsByTool[call.tool] ?? 0) + 1 },
+    effectsByTool: { ...observed.effectsByTool, [call.tool]: effectsOf(observed, call.tool) + 1 },
     // An effect is progress, unless it is itself a repetition.
     refusals: repeats ? observed.refusals : 0,
   };
@@ -117,7 +124,12 @@ function current(state: LoopState, call: { digest: string; tool: string }): Seen
 }
 
 function othersEffects(state: LoopState, tool: string): number {
-  return state.effects - (state.effectsByTool[tool] ?? 0);
+  return state.effects - effectsOf(state, tool);
+}
+
+// A tool may be called `constructor`.
+function effectsOf(state: LoopState, tool: string): number {
+  return Object.hasOwn(state.effectsByTool, tool) ? (state.effectsByTool[tool] ?? 0) : 0;
 }
 
 function remember(state: LoopState, call: SeenCall): LoopState {
@@ -125,7 +137,10 @@ function remember(state: LoopState, call: SeenCall): LoopState {
   return { ...state, seen: [...others, call].slice(-maxSeen) };
 }
 
-/** Whether the newest calls are `cycles` full equal rounds and the next call would begin or continue another one. */
+/**
+ * Whether the newest calls are `cycles` full equal rounds and the next call is one of them: in which order it comes does
+ * not matter, since the calls of one step are asked for side by side.
+ */
 function continuesCycle(tail: LoopState['tail'], next: string, cycles: number): boolean {
   for (let period = 2; period <= longestCycle; period += 1) {
     const rounds = tail.slice(-period * cycles);
@@ -134,7 +149,7 @@ function continuesCycle(tail: LoopState['tail'], next: string, cycles: number): 
       const before = rounds[index - period];
       return before === undefined || (before.digest === call.digest && before.result === call.result);
     });
-    if (repeats && rounds[rounds.length - period]?.digest === next) return true;
+    if (repeats && rounds.slice(-period).some(({ digest }) => digest === next)) return true;
   }
   return false;
 }

@@ -10,7 +10,7 @@ import type { ManifestTool } from '../contract/manifest.js';
 import { cutText, printable } from './cut-text.js';
 import { failureClasses } from './failure-classes.js';
 import { fillTemplate, type TemplateValues } from './fill-template.js';
-import { orList, plainWords, plural, spokenDuration } from './plain-words.js';
+import { fieldOf, orList, plainWords, plural, spokenDuration } from './plain-words.js';
 
 /** About 500 tokens: longer failures are cut, head and tail kept (design.md, section 4). */
 const MESSAGE_CHARS = 2_000;
@@ -18,8 +18,8 @@ const REASON_CHARS = 1_200;
 const ACTION_CHARS = 600;
 /** What is read of a reason at all, after masking and before it is put into plain words. */
 const RAW_REASON_CHARS = 16_000;
-/** A compiler's or test runner's output: the whole of ordinary ones, and far below what a history event may hold (2 MB). */
-const VERBATIM_CHARS = 60_000;
+/** The most that is kept of a reason for `read_artifact`. */
+const WHOLE_REASON_CHARS = 1_000_000;
 const MAX_NAMES = 40;
 const MAX_ALTERNATIVES = 8;
 
@@ -40,6 +40,8 @@ export interface MessageContext {
   suggestion?: Suggestion | undefined;
   /** Masks secrets; applied before anything is cut. */
   redact?: (text: string) => string;
+  /** What models are shown of a tool's own name. */
+  shownName?: (name: string) => string;
   /** For a person who asks; put into the record too. */
   referenceId?: string;
 }
@@ -74,14 +76,31 @@ export function describeFailure(failure: ClassifiedFailure, context: MessageCont
 }
 
 function messageText(failure: ClassifiedFailure, context: MessageContext, values: TemplateValues): string {
-  if (context.tool?.policy.failureOutput === 'verbatim' && failure.reason !== undefined && isOwnOutput(failure)) {
-    return cutText(masked(failure.reason, context), VERBATIM_CHARS);
-  }
-  const template = context.messages?.[failure.class]?.message ?? failureClasses[failure.class].words.message;
-  const said = tidy(fillTemplate(template, values));
+  if (isVerbatim(failure, context)) return cutText(masked(failure.reason, context), MESSAGE_CHARS);
+  const said = tidy(fillTemplate(messageTemplate(failure, context), values));
   const note = effectNote(failure, context);
   const whole = note === undefined ? said : `${said}${said.includes('\n') ? '\n' : ' '}${note}`;
   return cutText(whole, MESSAGE_CHARS);
+}
+
+function messageTemplate(failure: ClassifiedFailure, context: MessageContext): string {
+  return context.messages?.[failure.class]?.message ?? failureClasses[failure.class].words.message;
+}
+
+/** The failure is what the tool was asked for (`failureOutput: 'verbatim'`): the model gets it as it is. */
+export function isVerbatim(failure: ClassifiedFailure, { tool }: MessageContext): boolean {
+  return tool?.policy.failureOutput === 'verbatim' && failure.reason !== undefined && isOwnOutput(failure);
+}
+
+/**
+ * The failure's own words whole, as far as a model may read them, where the message holds only a part; `undefined` where
+ * it holds them all, or none. For `read_artifact`.
+ */
+export function uncutReason(failure: ClassifiedFailure, context: MessageContext): string | undefined {
+  if (isVerbatim(failure, context)) return masked(failure.reason, context);
+  if (!messageTemplate(failure, context).includes('{reason}')) return undefined;
+  const words = speakableReason(failure, context, WHOLE_REASON_CHARS);
+  return words !== undefined && words.length > REASON_CHARS ? words : undefined;
 }
 
 /** What comes first is done first: a check before anything else, then what the tool itself advises, or the table. */
@@ -126,8 +145,13 @@ function toolList(names: string[], all: number): string {
   return all > names.length ? `${names.join(', ')} and ${String(all - names.length)} more` : names.join(', ');
 }
 
-/** The reason, as far as the model may read it: masked, then in plain words, then cut. */
 function spokenReason(failure: ClassifiedFailure, context: MessageContext): string | undefined {
+  const words = speakableReason(failure, context, RAW_REASON_CHARS);
+  return words === undefined ? undefined : cutText(words, REASON_CHARS);
+}
+
+/** The reason, as far as the model may read it: masked, then cut to what is looked at, then in plain words. */
+function speakableReason(failure: ClassifiedFailure, context: MessageContext, maxChars: number): string | undefined {
   // With `errors: 'public'` only words that were written for the model are passed on.
   const ownWords =
     failure.class === 'tool_error' ||
@@ -135,8 +159,7 @@ function spokenReason(failure: ClassifiedFailure, context: MessageContext): stri
     failure.class === 'outcome_unknown';
   if (context.tool?.policy.errors === 'public' && failure.public !== true && ownWords) return undefined;
   if (failure.reason === undefined) return undefined;
-  const words = plainWords(cutText(masked(failure.reason, context), RAW_REASON_CHARS));
-  return words === undefined ? undefined : cutText(words, REASON_CHARS);
+  return plainWords(cutText(masked(failure.reason, context), maxChars));
 }
 
 function masked(text: string | undefined, context: MessageContext): string {
@@ -147,10 +170,7 @@ function masked(text: string | undefined, context: MessageContext): string {
 /** One line each, all of them as far as the message has room: field, problem, expected format, a correct example. */
 function listViolations(violations: Violation[], context: MessageContext): string {
   const lines = violations.map(({ path, problem, expected, example }) => {
-    const field =
-      path === ''
-        ? 'the arguments as a whole'
-        : path.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+    const field = path === '' ? 'the arguments as a whole' : fieldOf(path);
     const said = plainWords(cutText(masked(problem, context), 300)) ?? 'not accepted';
     const wanted = expected === '' ? '' : `; expected ${cutText(masked(expected, context), 200)}`;
     const shown =
@@ -194,11 +214,12 @@ function writes({ tool }: MessageContext): boolean {
 }
 
 function alternativesOf(failure: ClassifiedFailure, context: MessageContext): string[] {
+  const { shownName = (name: string) => name } = context;
   const names = [
     ...(failure.alternatives ?? []),
     ...(context.suggestion?.alternatives ?? []),
     ...(context.tool?.alternatives ?? []),
-  ];
+  ].map(shownName);
   const unique = [...new Set(names.filter((name) => name !== '' && name !== context.toolName))];
   return unique.slice(0, MAX_ALTERNATIVES).map((name) => cutText(masked(name, context), 200));
 }

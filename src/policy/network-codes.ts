@@ -102,6 +102,18 @@ export function networkFault(code: string, message: string, syscall?: string): N
   return undefined;
 }
 
+/** What `fetch` itself refuses, in the words of undici's `lib/web/fetch`; it gives these no code. */
+const fetchRefusals: Record<string, NetworkFault> = {
+  'unknown scheme': wrongUrl,
+  'bad port': wrong("the service's port is one that may not be used"),
+  'unexpected redirect': { ...wrong('the service has moved to another address'), unsent: false },
+  'redirect count exceeded': { ...wrong('the service redirects in a circle'), unsent: false },
+};
+
+export function fetchRefusal(message: string): NetworkFault | undefined {
+  return Object.hasOwn(fetchRefusals, message) ? fetchRefusals[message] : undefined;
+}
+
 /** Certificate problems whose code was lost on the way. */
 export function saysCertificate(message: string): boolean {
   const start = message.slice(0, 500);

@@ -1,4 +1,5 @@
-import type { ClassifiedFailure } from '../contract/failure.js';
+import type { Outcome } from '../contract/call.js';
+import type { ClassifiedFailure, FailureClass } from '../contract/failure.js';
 import type { Json, JsonObject } from '../contract/json.js';
 import { cutText, printable } from './cut-text.js';
 import { failureClasses } from './failure-classes.js';
@@ -60,7 +61,7 @@ export function operatorRecord(attempt: FailedAttempt, redactor: Redactor): Json
     stack: stack === undefined ? undefined : text(stack, MAX_STACK_CHARS),
     upstream_status: failure.upstreamStatus,
     retry_after_ms: failure.retryAfterMs,
-    violations: failure.violations && redactor.json(jsonOf(failure.violations.slice(0, 20)) ?? []),
+    violations: violationsOf(failure, redactor),
     attempt: attempt.attempt,
     duration_ms: Math.round(attempt.durationMs),
     decision: attempt.decision,
@@ -68,6 +69,54 @@ export function operatorRecord(attempt: FailedAttempt, redactor: Redactor): Json
     worker: attempt.worker,
     versions: attempt.versions,
   };
+  return withoutAbsent(fields);
+}
+
+/** How a call ended, besides its outcome. */
+export interface EndedCall {
+  runKey: string;
+  params?: Json;
+  /** What ended it, where it failed: the model's message leaves out what concerns operators only. */
+  failure?: ClassifiedFailure;
+  worker?: string;
+  traceId?: string;
+}
+
+/** Failures that no run and no model can mend: somebody has to be told at once. */
+const alerting = new Set<FailureClass>(['misconfigured', 'security_violation', 'idempotency_mismatch']);
+
+/** The operator's line of a call's end, whatever it is. Bounded and masked like a failed attempt's. Never throws. */
+export function outcomeRecord(outcome: Outcome, call: EndedCall, redactor: Redactor): JsonObject {
+  const failed = outcome.status === 'failed' || outcome.status === 'aborted' ? outcome.failure : undefined;
+  return withoutAbsent({
+    tool: cutText(redactor.text(printable(outcome.tool)), 200),
+    call_id: outcome.callId,
+    idempotency_key: outcome.key,
+    run_key: call.runKey,
+    params: call.params === undefined ? undefined : boundedParams(call.params, redactor),
+    status: outcome.status,
+    error_type: failed?.class,
+    error_code: failed?.code,
+    effect_state: failed?.effectState,
+    error_message: failed && cutText(redactor.text(failed.message), MAX_MESSAGE_CHARS),
+    upstream_status: failed?.upstreamStatus,
+    retry_after_ms: failed?.retryAfterMs,
+    violations: call.failure && violationsOf(call.failure, redactor),
+    reference_id: failed?.referenceId,
+    alert: failed && alerting.has(failed.class) ? true : undefined,
+    degraded: outcome.status === 'succeeded' && outcome.degraded ? true : undefined,
+    attempts: outcome.attempts,
+    duration_ms: Math.round(outcome.elapsedMs),
+    trace_id: call.traceId,
+    worker: call.worker,
+  });
+}
+
+function violationsOf({ violations }: ClassifiedFailure, redactor: Redactor): Json | undefined {
+  return violations && redactor.json(jsonOf(violations.slice(0, 20)) ?? []);
+}
+
+function withoutAbsent(fields: { [key: string]: Json | undefined }): JsonObject {
   return Object.fromEntries(
     Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined && field[1] !== ''),
   );

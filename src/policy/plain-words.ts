@@ -44,6 +44,11 @@ function withoutTags(text: string): string {
     .replace(/[ \t]+/g, ' ');
 }
 
+/** A JSON Pointer as a person writes it: `/lines/0/sku` is `lines.0.sku`. */
+export function fieldOf(pointer: string): string {
+  return pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 /** `a`, `a or b`, `a, b or c`. */
 export function orList(names: readonly string[]): string {
   if (names.length <= 1) return names[0] ?? '';

@@ -4,6 +4,8 @@ import { maskPatterns, isSecretName, MASK } from './secret-patterns.js';
 /** Masks secrets in whatever is logged, stored for operators, put into a history or shown to a model. */
 export interface Redactor {
   text(text: string): string;
+  /** Only what was declared as a secret: for words that must otherwise stay as they are, such as a model's own. */
+  declared(text: string): string;
   /** Strings are masked, and whole values under names such as `authorization` or `password`. Keys are kept. */
   json(value: Json): Json;
 }
@@ -25,25 +27,28 @@ export function createRedactor(options: { secrets: readonly string[] }): Redacto
   // The longest first, so that a secret within another does not leave the rest of it readable.
   const anywhere = secrets.flatMap(formsOf).sort((a, b) => b.length - a.length);
   const alone = secrets.filter((secret) => secret.length < MASKED_ANYWHERE).map(standingAlone);
-  const text = (input: string): string => {
+  const declared = (input: string): string => {
     let masked = input;
     for (const form of anywhere) if (masked.includes(form)) masked = masked.replaceAll(form, MASK);
     for (const pattern of alone) masked = masked.replace(pattern, MASK);
-    return maskPatterns(masked);
+    return masked;
   };
+  const text = (input: string): string => maskPatterns(declared(input));
   const json = (value: Json): Json => {
     if (typeof value === 'string') return text(value);
     if (Array.isArray(value)) return value.map(json);
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, each]) => [key, isSecretName(key) ? maskWhole(each) : json(each)]),
+      Object.entries(value).map(([key, each]) => [key, isSecretName(key) ? maskWhole(key, each) : json(each)]),
     );
   };
-  return { text, json };
+  return { text, declared, json };
 }
 
 /** The value of a field that is secret by its name; nothing stays nothing. */
-function maskWhole(value: Json): Json {
+function maskWhole(name: string, value: Json): Json {
+  // `pwd` is a password in a configuration and the working folder in a shell.
+  if (/^pwd$/i.test(name) && typeof value === 'string' && /^(?:[A-Za-z]:[\\/]|[/~])/.test(value)) return value;
   return value === null || value === '' || typeof value === 'boolean' ? value : MASK;
 }
 

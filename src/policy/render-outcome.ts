@@ -3,13 +3,19 @@ import type { Failure } from '../contract/failure.js';
 import { assertNever, type Json, type JsonObject } from '../contract/json.js';
 
 export interface RenderContext {
+  /** The tool's name as the model knows it. Default the tool's own. */
+  toolName?: string;
+  /** What was changed or left out on the way to JSON, a sentence each. */
+  notes?: string[];
+  /** Shown instead of the failure's message: longer than what travels in a history. */
+  message?: string;
   /** Starts that the failure's class allows; left out where only time bounds them. */
   maxAttempts?: number;
   /** Failures in a row of this tool, this one included; shown from 2 on. */
   consecutiveFailures?: number;
   /** What to do about an empty, cut or strange success. */
   suggestedAction?: string;
-  /** Where the data shown is only a part: characters shown and in all, and what `read_artifact` takes. */
+  /** Where the data, or a failure's words, are shown in part: characters shown and in all, and what `read_artifact` takes. */
   truncated?: { shown: number; total: number; artifactId: string };
 }
 
@@ -39,6 +45,7 @@ function fieldsOf(outcome: Outcome, context: RenderContext): Fields {
           outcome.degraded &&
           withoutAbsent({ reason: outcome.degraded.reason, as_of: isoTime(outcome.degraded.asOfMs) }),
         truncated,
+        notes: notesOf(context),
       };
     }
     case 'partial': {
@@ -51,6 +58,7 @@ function fieldsOf(outcome: Outcome, context: RenderContext): Fields {
         confidence: outcome.confidence,
         suggested_action: context.suggestedAction,
         truncated,
+        notes: notesOf(context),
       };
     }
     case 'pending':
@@ -71,7 +79,7 @@ function failureFields(
     error_type: failure.class,
     error_code: failure.code,
     kind: failure.kind,
-    message: failure.message,
+    message: context.message ?? failure.message,
     retryable: failure.retryable,
     retry_after_seconds: failure.retryAfterMs === undefined ? undefined : Math.ceil(failure.retryAfterMs / 1000),
     suggested_action: failure.suggestedAction,
@@ -80,21 +88,29 @@ function failureFields(
     effect_state: failure.effectState === 'none' ? undefined : failure.effectState,
     action_required: failure.actionRequired,
     context: withoutAbsent({
-      tool_name: outcome.tool,
+      tool_name: context.toolName ?? outcome.tool,
       attempt: outcome.attempts,
       max_attempts:
         context.maxAttempts !== undefined && Number.isFinite(context.maxAttempts) ? context.maxAttempts : undefined,
       elapsed_ms: Math.round(outcome.elapsedMs),
       consecutive_failures: again !== undefined && again > 1 ? again : undefined,
     }),
+    truncated: truncatedNote(context),
     reference_id: failure.referenceId,
   };
 }
 
+function truncatedNote({ truncated }: RenderContext): JsonObject | undefined {
+  return truncated && { shown: truncated.shown, total: truncated.total, artifact_id: truncated.artifactId };
+}
+
+function notesOf({ notes }: RenderContext): string[] | undefined {
+  return notes && notes.length > 0 ? notes : undefined;
+}
+
 /** The inline value, or the preview with the size of the whole in bytes and where to read it. */
 function shown(result: ResultValue, context: RenderContext): { data: Json; truncated: JsonObject | undefined } {
-  const { truncated } = context;
-  const note = truncated && { shown: truncated.shown, total: truncated.total, artifact_id: truncated.artifactId };
+  const note = truncatedNote(context);
   if ('inline' in result) return { data: result.inline, truncated: note };
   const whole = {
     shown: new TextEncoder().encode(result.preview).length,

@@ -27,6 +27,8 @@ export interface RetryQuestion {
   timedOutBefore?: boolean;
   /** The tool's credentials were renewed in this call already. */
   refreshed?: boolean;
+  /** How long the tool's breaker stays open: no start before that. Default 0. */
+  breakerRestMs?: number;
   /** Whether the tool's retry budget has a token. Default true. */
   retryToken?: boolean;
 }
@@ -76,7 +78,9 @@ export function decideRetry(question: RetryQuestion): RetryDecision {
   const mostStarts = refresh ? MAX_STARTS_WITH_REFRESH : maxAttemptsOf(question);
   if (starts >= mostStarts) return refuse('attempts_spent');
   if (row.needsKnownWait && failure.retryAfterMs === undefined) return refuse('attempts_spent');
-  const delayMs = refresh && failure.retryAfterMs === undefined ? 0 : nextDelayMs(question);
+  const { breakerRestMs = 0 } = question;
+  const atOnce = refresh && failure.retryAfterMs === undefined && breakerRestMs <= 0;
+  const delayMs = atOnce ? 0 : nextDelayMs(question);
   if (!isSafeAgain(question, delayMs ?? 0)) return refuse('effect_unsafe');
   if (delayMs === undefined) return refuse('budget_spent');
   if (question.retryToken === false) return refuse('no_retry_token');
@@ -114,12 +118,13 @@ const TOLD_TO_RETRY_ATTEMPTS = 3;
  * At least what the backend asked for, plus full jitter up to the doubled base; without a word from the backend the jitter
  * alone, and never 0. The jitter is shortened where only it would break the budget. `undefined` where the wait does not fit.
  */
-function nextDelayMs({ failure, policy, starts, spentMs, random }: RetryQuestion): number | undefined {
+function nextDelayMs(question: RetryQuestion): number | undefined {
+  const { failure, policy, starts, spentMs, random, breakerRestMs = 0 } = question;
   const row = failureClasses[failure.class];
   const override = policy.retry[failure.class];
   const baseMs = override?.baseDelayMs ?? row.backOff.baseDelayMs;
   const maxMs = override?.maxDelayMs ?? row.backOff.maxDelayMs;
-  const asked = failure.retryAfterMs ?? 0;
+  const asked = Math.max(failure.retryAfterMs ?? 0, breakerRestMs);
   const leastMs = asked > 0 ? asked : 1;
   const roomMs = policy.budgetMs - spentMs - Math.min(LEAST_RUN_MS, policy.timeoutMs * LEAST_RUN_SHARE);
   if (!(leastMs <= roomMs)) return undefined;

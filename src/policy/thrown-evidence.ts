@@ -2,7 +2,7 @@
 import type { ClassifiedFailure, FailureClass, Violation } from '../contract/failure.js';
 import type { Json } from '../contract/json.js';
 import { classifyHttpAnswer } from './classify-http.js';
-import { networkFault, saysCertificate, saysNetwork } from './network-codes.js';
+import { fetchRefusal, networkFault, saysCertificate, saysNetwork } from './network-codes.js';
 import { elements, headersOf, isArray, jsonOf, nameOf, read, readText } from './thrown-shape.js';
 import { classOfCode, classOfGrpcStatus, classOfJsonRpcCode } from './upstream-codes.js';
 
@@ -99,6 +99,8 @@ function fromCodes(thing: unknown): Evidence | undefined {
     const failureClass = classOfCode(name);
     if (failureClass) return withWords(failureClass, thing);
   }
+  const refusal = fetchRefusal(message);
+  if (refusal) return { class: refusal.class, reason: refusal.words, unsent: refusal.unsent };
   if (saysCertificate(message))
     return { class: 'misconfigured', reason: "the service's certificate could not be verified", unsent: true };
   return undefined;
@@ -136,6 +138,7 @@ const classByName: Record<string, FailureClass> = {
   AI_InvalidResponseDataError: 'protocol_error',
   AI_EmptyResponseBodyError: 'protocol_error',
   AI_JSONParseError: 'protocol_error',
+  HTTPParserError: 'protocol_error',
   AI_TypeValidationError: 'protocol_error',
 };
 

@@ -21,7 +21,7 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
   const release = db.prepare('RELEASE request');
   const schemaVersion = db.prepare("SELECT value FROM meta WHERE name = 'schema_version'");
 
-  return { read, write };
+  return { read, write, writeRelaxed };
 
   function write(requests: DataRequest[]): StoreAnswer[] {
     return inTransaction('BEGIN IMMEDIATE', requests, (request) => {
@@ -33,6 +33,20 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
       release.run();
       return answer;
     });
+  }
+
+  /**
+   * The same without waiting for the disk: all processes see it at once, a crash of the machine may lose it. Durable
+   * writes that follow take it to disk with them, so what is lost is always the newest.
+   */
+  function writeRelaxed(requests: DataRequest[]): StoreAnswer[] {
+    if (requests.length === 0) return [];
+    db.exec('PRAGMA synchronous = NORMAL');
+    try {
+      return write(requests);
+    } finally {
+      db.exec('PRAGMA synchronous = FULL');
+    }
   }
 
   /** On one snapshot, without the lock that writers queue for. */

@@ -1,7 +1,11 @@
+import type { SharedState } from './shared-state.js';
 import type { Store, StoreErrorCode } from './store.js';
 
+/** Everything that the SQLite file keeps: the durable record, and what runs and workers share. */
+export type SqliteStore = Store & SharedState;
+
 /** The methods that are asked of the store's thread. */
-export type RequestMethod = Exclude<keyof Store, 'storeId' | 'close'>;
+export type RequestMethod = Exclude<keyof SqliteStore, 'storeId' | 'close'>;
 
 /** One request to the thread; `close` comes last and ends it. */
 export type StoreRequest = { id: number; method: RequestMethod; args: unknown[] } | { id: number; method: 'close' };

@@ -99,6 +99,14 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (key, start)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- State of breakers, limiters, retry budgets and locks, by kind and name. Written without a sync to disk.
+  CREATE TABLE shared (
+    name          TEXT PRIMARY KEY,
+    state         TEXT NOT NULL,
+    updated_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -2,7 +2,15 @@ import { resolve, extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import type { LedgerEvent } from '../policy/ledger.js';
-import type { RequestMethod, StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
+import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
+import type {
+  RequestMethod,
+  SqliteStore,
+  StoreAnswer,
+  StoreRequest,
+  ThreadMessage,
+  ThreadOptions,
+} from './sqlite-requests.js';
 import {
   StoreError,
   type AttemptRecord,
@@ -26,13 +34,13 @@ const DEFAULT_BUSY_TIMEOUT_MS = 10_000;
  *
  * Rejects with a `StoreError`: `newer_schema`, `not_a_store`, `corrupt`, or `unavailable` (path, rights, locks, disk).
  */
-export async function openSqliteStore(options: { path: string; busyTimeoutMs?: number }): Promise<Store> {
+export async function openSqliteStore(options: { path: string; busyTimeoutMs?: number }): Promise<SqliteStore> {
   const path = resolve(options.path);
   const threadOptions: ThreadOptions = { path, busyTimeoutMs: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS };
   // Beside this file and of its kind: compiled, or TypeScript where the source itself is run.
   const entry = new URL(`./sqlite-thread${extname(import.meta.url)}`, import.meta.url);
   const thread = new Worker(entry, { workerData: threadOptions, name: 'perdure-store' });
-  return new SqliteStore(thread, path, await opened(thread, path));
+  return new SqliteStoreClient(thread, path, await opened(thread, path));
 }
 
 function opened(thread: Worker, path: string): Promise<string> {
@@ -64,7 +72,7 @@ interface Pending {
 }
 
 /** The main thread's side: turns calls into requests and answers into settled promises. */
-class SqliteStore implements Store {
+class SqliteStoreClient implements SqliteStore {
   readonly storeId: string;
   readonly #thread: Worker;
   readonly #path: string;
@@ -106,6 +114,9 @@ class SqliteStore implements Store {
   getCall = (key: string) => this.#ask('getCall', key);
   listCalls = (runKey: string) => this.#ask('listCalls', runKey);
   recordAttempt = (attempt: AttemptRecord) => this.#ask('recordAttempt', attempt);
+  applyShared = <E extends SharedEvent>(name: string, event: E) =>
+    // The transition answers each kind of event with its own kind of verdict.
+    this.#ask('applyShared', name, event) as Promise<SharedVerdict<E>>;
   putBody = (bytes: Uint8Array) => this.#ask('putBody', bytes);
   getBody = (id: string) => this.#ask('getBody', id);
 
@@ -124,9 +135,9 @@ class SqliteStore implements Store {
     await exited;
   }
 
-  #ask<M extends RequestMethod>(method: M, ...args: Parameters<Store[M]>): ReturnType<Store[M]> {
-    if (this.#ended) return Promise.reject(this.#ended) as ReturnType<Store[M]>;
-    return this.#send((id) => ({ id, method, args })) as ReturnType<Store[M]>;
+  #ask<M extends RequestMethod>(method: M, ...args: Parameters<SqliteStore[M]>): ReturnType<SqliteStore[M]> {
+    if (this.#ended) return Promise.reject(this.#ended) as ReturnType<SqliteStore[M]>;
+    return this.#send((id) => ({ id, method, args })) as ReturnType<SqliteStore[M]>;
   }
 
   async #send(request: (id: number) => StoreRequest): Promise<unknown> {

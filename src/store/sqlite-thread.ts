@@ -13,15 +13,24 @@ import { contentOperations } from './sqlite-content.js';
 import { openDatabase, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
 import { groupCommit, type DataRequest } from './sqlite-group-commit.js';
-import type { RequestMethod, StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions } from './sqlite-requests.js';
+import type {
+  RequestMethod,
+  SqliteStore,
+  StoreAnswer,
+  StoreRequest,
+  ThreadMessage,
+  ThreadOptions,
+} from './sqlite-requests.js';
 import { runOperations } from './sqlite-runs.js';
-import type { Store } from './store.js';
+import { sharedOperations } from './sqlite-shared.js';
 
 /** Bounds how long one transaction keeps other processes waiting. */
 const MAX_BATCH = 256;
 
 /** Every method of the store as its thread performs it: inside a transaction, at once. */
-type Operations = { [M in RequestMethod]: (...args: Parameters<Store[M]>) => Awaited<ReturnType<Store[M]>> };
+type Operations = {
+  [M in RequestMethod]: (...args: Parameters<SqliteStore[M]>) => Awaited<ReturnType<SqliteStore[M]>>;
+};
 
 const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'now',
@@ -37,16 +46,20 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'getBody',
 ]);
 
+/** Writes that need not be durable when they are answered. */
+const RELAXED: ReadonlySet<RequestMethod> = new Set<RequestMethod>(['applyShared']);
+
 function sqliteOperations(database: SqliteDatabase): Operations {
   const now = machineClock();
   const content = contentOperations(database);
   const calls = callOperations(database, now);
-  return { now, ...content, ...calls, ...runOperations(database, now, content, calls) };
+  const runs = runOperations(database, now, content, calls);
+  return { now, ...content, ...calls, ...runs, ...sharedOperations(database, now) };
 }
 
 function serve(port: MessagePort, database: SqliteDatabase): void {
   const operations = sqliteOperations(database);
-  const { read, write } = groupCommit(database, ({ method, args }) =>
+  const { read, write, writeRelaxed } = groupCommit(database, ({ method, args }) =>
     // The main thread's typed methods made the request, so the arguments are the method's own.
     (operations[method] as (...values: unknown[]) => unknown)(...args),
   );
@@ -65,7 +78,9 @@ function serve(port: MessagePort, database: SqliteDatabase): void {
       if (next.method === 'close') closing = next.id;
       else batch.push(next);
     }
-    answer(write(batch.filter(({ method }) => !READS.has(method))));
+    // Before the writes, because they wait for no disk.
+    answer(writeRelaxed(batch.filter(({ method }) => RELAXED.has(method))));
+    answer(write(batch.filter(({ method }) => !READS.has(method) && !RELAXED.has(method))));
     answer(read(batch.filter(({ method }) => READS.has(method))));
     if (closing === undefined) return;
     database.db.close();

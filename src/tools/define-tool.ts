@@ -38,17 +38,17 @@ export const toolOptionNames = [
   'alternatives',
   'polling',
   'eventuallyConsistent',
-  'exclusive',
+  'breaker',
   'breakerKey',
+  'limiter',
+  'retryBudget',
+  'exclusive',
   'taskQueue',
   'maxOutputBytes',
   'failureOutput',
   'errors',
   'messages',
 ] as const satisfies (keyof ToolOptions<unknown, unknown>)[];
-
-/** Options of the design whose implementation comes later: refused, because an ignored lock is worse than none. */
-const notYet: readonly string[] = ['exclusive', 'breakerKey'];
 
 /**
  * Makes a tool of a function. `input` (zod 4, any Standard Schema that gives a JSON Schema, or a plain JSON Schema) types
@@ -97,12 +97,7 @@ export interface ToolBody {
 
 /** Makes a tool of its aspects and its body, whatever its source. Unknown keys were refused by the source. */
 export function toolOf(path: string, options: ToolAspects, body: ToolBody): Tool {
-  for (const key of notYet) {
-    if (options[key as keyof ToolAspects] !== undefined) {
-      throw new ConfigError(at(path, key), 'not yet: this version does not have it; leave it out');
-    }
-  }
-  for (const key of ['reconcile', 'refresh', 'isFailure', 'suggest'] as const) {
+  for (const key of ['reconcile', 'refresh', 'isFailure', 'suggest', 'exclusive', 'breakerKey'] as const) {
     requireFunction(path, options, key, 'optional');
   }
   if (options.notes !== undefined) checkText(at(path, 'notes'), options.notes);
@@ -127,6 +122,8 @@ export function toolOf(path: string, options: ToolAspects, body: ToolBody): Tool
     ...(options.refresh ? { refresh: oneAtATime(options.refresh.bind(options)) } : {}),
     ...(options.isFailure ? { isFailure: (result) => options.isFailure?.(withoutMark(result)) } : {}),
     ...(options.suggest ? { suggest: (value: unknown, failure: Failure) => options.suggest?.(value, failure) } : {}),
+    ...(options.exclusive ? { exclusive: (value: unknown) => options.exclusive?.(value) } : {}),
+    ...(options.breakerKey ? { breakerKey: options.breakerKey.bind(options) } : {}),
     ...(options.messages ? { messages: options.messages } : {}),
   };
 }

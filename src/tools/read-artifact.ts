@@ -53,6 +53,8 @@ export function readArtifactTool(load: LoadArtifact): Tool {
         additionalProperties: false,
       },
       effect: 'read',
+      breaker: false,
+      retryBudget: false,
     },
     { source: 'builtin', execute: (value, ctx) => readArtifact(load, value as ReadArtifactInput, ctx) },
   );

@@ -13,12 +13,17 @@ import {
   shown,
 } from '../config/check-options.js';
 import { parseDuration } from '../config/duration.js';
+import { resolveBreaker, resolveLimiter, resolveRetryBudget } from './shared-limits.js';
 import { failureClassNames } from './failure-class-names.js';
 import type { ToolOptions } from './tool.js';
 
 /**
  * A tool's policy where it says nothing.
  * - `effect`: a tool that declares nothing is never run again after a lost answer.
+ * - `breaker`: 5 in a row is past chance even for a backend that fails every second call (3 %), and 30 s is what a restart
+ *   or a failover takes; 10 min are several whole time budgets of calls that fail slowly.
+ * - `retryBudget`: the AWS SDKs' standard mode has 500 tokens, takes 5 a retry and puts 1 back a success, which is this;
+ *   the 10 a minute let a tool that is called rarely retry again after an outage.
  * - `maxOutputBytes`: 10 MiB, well above what a model can read and well below what hurts a worker's memory.
  */
 export const toolDefaults = {
@@ -33,6 +38,10 @@ export const toolDefaults = {
   maxOutputBytes: 10 * 1024 * 1024,
   failureOutput: 'summary',
   errors: 'redacted',
+  breaker: { failures: 5, windowMs: 600_000, coolDownMs: 30_000 },
+  limiter: null,
+  retryBudget: { tokens: 100, perSuccess: 0.2, perMinute: 10 },
+  exclusive: false,
 } as const satisfies ToolPolicy;
 
 /** Budget of a tool with `latency: 'interactive'`: as long as a person waits before giving up (Nielsen's 10 s). */
@@ -54,7 +63,10 @@ type PolicyOptions = Pick<
   | 'maxOutputBytes'
   | 'failureOutput'
   | 'errors'
-> & { reconcile?: unknown; refresh?: unknown };
+  | 'breaker'
+  | 'limiter'
+  | 'retryBudget'
+> & { reconcile?: unknown; refresh?: unknown; exclusive?: unknown };
 
 /** Resolves every default of a tool's policy. Throws `ConfigError` with the path under `path` and the value. */
 export function resolvePolicy(path: string, options: PolicyOptions, defaultEffect?: Effect): ToolPolicy {
@@ -76,6 +88,10 @@ export function resolvePolicy(path: string, options: PolicyOptions, defaultEffec
       'verbatim',
     ]),
     errors: checkOneOf(at(path, 'errors'), errors ?? toolDefaults.errors, ['redacted', 'public']),
+    breaker: resolveBreaker(at(path, 'breaker'), options.breaker, toolDefaults.breaker),
+    limiter: resolveLimiter(at(path, 'limiter'), options.limiter) ?? toolDefaults.limiter,
+    retryBudget: resolveRetryBudget(at(path, 'retryBudget'), options.retryBudget, toolDefaults.retryBudget),
+    exclusive: options.exclusive !== undefined,
     ...(taskQueue === undefined ? {} : { taskQueue: checkText(at(path, 'taskQueue'), taskQueue) }),
   };
 }

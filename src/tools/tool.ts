@@ -36,6 +36,8 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** When this attempt must have ended, epoch milliseconds. */
   readonly deadline: number;
+  /** Set while the call holds an `exclusive` lock: each later holder of the same key has a higher number. */
+  readonly fencingToken?: number;
   /** Tells watchers how far the call is; never awaited, never fails. */
   progress(message: string): void;
   readonly log: ToolLog;
@@ -98,9 +100,25 @@ export interface ToolOptions<Input, Output, Given = Input> {
   alternatives?: string[];
   polling?: boolean;
   eventuallyConsistent?: boolean;
-  /** Calls with the same key run one at a time, across runs. */
-  exclusive?(input: Input): string | undefined;
+  /**
+   * Switches the tool off for `coolDownMs` after `failures` calls in a row that failed, or twice as many failed attempts,
+   * for all runs and workers. Default 5 failures, 30 s; `false` is no breaker.
+   */
+  breaker?: false | { failures?: number; windowMs?: Duration; coolDownMs?: Duration };
+  /** A breaker of its own for each key, where one tool reaches several backends. Default: one for the tool. */
   breakerKey?(input: Input): string;
+  /** Limits over all runs and workers. Default none. */
+  limiter?: { requestsPerMinute?: number; tokensPerMinute?: number; concurrency?: number };
+  /**
+   * Retries that the tool has over all runs and workers: `tokens` when full, `perSuccess` and `perMinute` put back.
+   * Default 100, 0.2 and 10; `false` is no bound.
+   */
+  retryBudget?: false | { tokens?: number; perSuccess?: number; perMinute?: number };
+  /**
+   * Calls with the same key run one at a time, across runs, workers and tools; `undefined` takes no lock. The lock is a
+   * lease: send `ctx.fencingToken` to a backend that can refuse a lower one than it has seen.
+   */
+  exclusive?(input: Input): string | undefined;
   taskQueue?: string;
   maxOutputBytes?: number;
   failureOutput?: 'summary' | 'verbatim';
@@ -125,5 +143,9 @@ export interface Tool {
   refresh?(ctx: ToolContext): Promise<void>;
   isFailure?(result: unknown): DeclaredFailure | false | undefined;
   suggest?(value: unknown, failure: Failure): Suggestion | undefined;
+  /** Key of the lock that a call with this value needs; throws what the tool's own function throws. */
+  exclusive?(value: unknown): string | undefined;
+  /** Key of the breaker that a call with this value belongs to; throws what the tool's own function throws. */
+  breakerKey?(value: unknown): string;
   readonly messages?: FailureTexts;
 }

@@ -1,10 +1,10 @@
 import { CancellationScope, workflowInfo } from '@temporalio/workflow';
-import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/activities.js';
+import type { AnsweredCall, CallModelInput, CallModelResult, Nudge } from '../contract/activities.js';
 import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
 import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
-import { isStuck, noLoop } from '../policy/loop-defence.js';
+import { isStuck, loopLimitsOf, noLoop } from '../policy/loop-defence.js';
 import { admitCalls, describeCap, noCounters, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
 import { cancelled, readActivityError } from '../temporal/failure-mapper.js';
@@ -67,11 +67,15 @@ export class AgentRun {
   }
 
   reachedCap(): CapReason | undefined {
-    const { counters, limits, startedAtMs, loop } = this.#state;
-    return isStuck(loop) ? 'loop_detected' : reachedCap(counters, limits, Date.now() - startedAtMs);
+    const { counters, limits, startedAtMs, loop, loopPolicy } = this.#state;
+    const stuck = loopPolicy.onExhausted === 'stop' && isStuck(loop, loopLimitsOf(loopPolicy));
+    return stuck ? 'loop_detected' : reachedCap(counters, limits, Date.now() - startedAtMs);
   }
 
-  /** Asks the model for its next turn. A turn with neither text nor calls is asked for once more. */
+  /**
+   * Asks the model for its next turn. A turn that is empty, or a tool call written as text, is asked for once more, with a
+   * word on what was wrong. A second text that looks like a call is taken for the answer that somebody may have asked for.
+   */
   async askModel(finalTurn?: CallModelInput['finalTurn']): Promise<TurnEnd> {
     const { emphasis, streaks } = takeEmphasis(this.#state);
     Object.assign(this.#state, streaks);
@@ -79,6 +83,7 @@ export class AgentRun {
     const step = this.#state.counters.steps + 1;
     if (!finalTurn) this.#state.counters.steps = step;
     this.#panel.show(this.#state, 'asking the model');
+    let nudge: Nudge | undefined;
     for (const take of [0, 1]) {
       let turn: CallModelResult;
       try {
@@ -93,6 +98,7 @@ export class AgentRun {
             answered: this.#state.answered,
             ...(this.#input.model === undefined ? {} : { model: this.#input.model }),
             ...(emphasis.length > 0 ? { emphasis } : {}),
+            ...(nudge ? { nudge } : {}),
             ...(finalTurn ? { finalTurn } : {}),
           },
           this.#state.heartbeatTimeoutMs,
@@ -104,7 +110,8 @@ export class AgentRun {
         throw error;
       }
       this.#charge(turn);
-      if (!turn.empty) {
+      nudge = turn.empty ? 'empty' : turn.textualCall && take === 0 ? 'textual_call' : undefined;
+      if (!nudge) {
         this.#state.head = turn.head;
         this.#state.answered = [];
         return { status: 'answered', result: turn };

@@ -1,11 +1,13 @@
-import { CancellationScope } from '@temporalio/workflow';
+import { CancellationScope, condition } from '@temporalio/workflow';
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { FailureClass } from '../contract/failure.js';
 import type { ManifestSummary, ToolSummary } from '../contract/manifest.js';
 import { describeFailure } from '../policy/model-message.js';
-import { readActivityError } from '../temporal/failure-mapper.js';
+import { failuresInARow } from '../policy/emphasis.js';
+import { isCancellation, readActivityError } from '../temporal/failure-mapper.js';
 import { bookkeeping, callTool } from './run-activities.js';
+import { utf8Bytes } from './utf8-bytes.js';
 
 /** What all calls of a step have in common. */
 export interface StepContext {
@@ -48,10 +50,34 @@ export async function executeCalls(calls: PreparedCall[], context: StepContext):
   return await Promise.all(outcomes);
 }
 
+/**
+ * Arguments on their way to the server at the same time. The commands of one workflow task travel in one message, which
+ * may have 4 MB (gRPC's default); above it the workflow task fails for ever. Half of it leaves room for everything else.
+ */
+const maxBytesOnTheWay = 2_097_152;
+// The SDK gives each workflow execution its own copy of this module's state.
+let bytesOnTheWay = 0;
+
 async function executeCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
+  const bytes = 'inline' in call.arguments ? utf8Bytes(JSON.stringify(call.arguments.inline)) : 0;
+  const hasRoom = () => bytesOnTheWay === 0 || bytesOnTheWay + bytes <= maxBytesOnTheWay;
+  try {
+    if (!hasRoom()) await condition(hasRoom);
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+  }
   if (CancellationScope.current().consideredCancelled) return refuse(call, 'cancelled', 'the run was cancelled first');
+  bytesOnTheWay += bytes;
+  try {
+    return await attemptCall(call, tool, context);
+  } finally {
+    bytesOnTheWay -= bytes;
+  }
+}
+
+async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
   const { storeId, manifest, stepNode, heartbeatTimeoutMs } = context;
-  const consecutiveFailures = context.consecutiveFailures[call.tool];
+  const failures = failuresInARow(context, call.tool);
   const repeatOf = context.repeats?.get(call.callId);
   try {
     return await callTool(
@@ -60,7 +86,7 @@ async function executeCall(call: ToolCall, tool: ToolSummary, context: StepConte
         storeId,
         stepNode,
         manifestHash: manifest.hash,
-        ...(consecutiveFailures ? { consecutiveFailures } : {}),
+        ...(failures > 0 ? { consecutiveFailures: failures } : {}),
         ...(repeatOf ? { repeatOf } : {}),
         ...context.input,
       },
@@ -103,6 +129,7 @@ export function refuse(
     attempts: 0,
     elapsedMs: 0,
     refusedByWorkflow: true,
+    ...(reason === undefined ? {} : { refusalReason: reason }),
     failure,
   };
 }

@@ -2,6 +2,7 @@ import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { FailureClass } from '../contract/failure.js';
 import type { CarriedRun, RunStatus } from '../contract/run.js';
+import { utf8Bytes } from './utf8-bytes.js';
 
 const statusKey = defineSearchAttributeKey('PerdureStatus', 'KEYWORD');
 const toolsKey = defineSearchAttributeKey('PerdureTools', 'KEYWORD_LIST');
@@ -24,7 +25,9 @@ export class RunPanel {
   }
 
   stepEnded(state: CarriedRun, tools: string[], classes: FailureClass[]): void {
-    const newTools = addNew(state.seenTools, tools);
+    // Only the run's own tools: a model may make up any number of names, of any length.
+    const known = tools.filter((name) => state.manifest.tools.some((tool) => tool.name === name));
+    const newTools = addNew(state.seenTools, known);
     const newClasses = addNew(state.seenFailureClasses, classes);
     if (!this.#searchAttributes) return;
     const changed = [
@@ -50,13 +53,19 @@ export class RunPanel {
   }
 }
 
-/** At most as many names as a search attribute sensibly holds; names beyond are not listed. */
-const maxNames = 50;
+/**
+ * A search attribute's value may have 2,048 bytes (`limit.searchAttributesSizeOfValueLimit` of the server); a larger one
+ * fails the workflow task for ever. The rest is room for the encoding.
+ */
+const maxValueBytes = 1_800;
 
+/** Adds the names that are new while there is room for them; those beyond are not listed. */
 function addNew(seen: string[], names: string[]): boolean {
-  const fresh = [...new Set(names)].filter((name) => !seen.includes(name)).slice(0, maxNames - seen.length);
-  seen.push(...fresh);
-  return fresh.length > 0;
+  const before = seen.length;
+  for (const name of new Set(names)) {
+    if (!seen.includes(name) && utf8Bytes(JSON.stringify([...seen, name])) <= maxValueBytes) seen.push(name);
+  }
+  return seen.length > before;
 }
 
 function ofLimit(limit: number | null): string {

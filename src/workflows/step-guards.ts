@@ -1,17 +1,19 @@
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
-import type { FuseState, LoopState } from '../contract/guard-state.js';
+import type { FuseState, LoopPolicy, LoopState } from '../contract/guard-state.js';
+import type { Failure } from '../contract/failure.js';
 import type { Json } from '../contract/json.js';
 import type { ManifestSummary } from '../contract/manifest.js';
-import { foldedDigest } from '../policy/fold-arguments.js';
+import { foldedDigest, foldedResultDigest, foldedWords } from '../policy/fold-arguments.js';
 import { blownFuse, observeForFuse } from '../policy/fuse.js';
 import { digestOf } from '../policy/idempotency-key.js';
-import { admitCall, observeCall, observeRefusal } from '../policy/loop-defence.js';
+import { admitCall, loopLimitsOf, observeCall, observeRefusal } from '../policy/loop-defence.js';
 import { isFailed, refuse } from './execute-calls.js';
 
 interface GuardState {
   loop: LoopState;
+  loopPolicy: LoopPolicy;
   fuse: FuseState;
   manifest: ManifestSummary;
 }
@@ -49,7 +51,7 @@ export class StepGuards {
     const call = this.#guarded(prepared);
     const { callId } = prepared.status === 'ready' ? prepared.call : prepared;
     const pendingEqual = [...this.#calls.values()].filter(({ digest }) => digest === call.digest).length;
-    const verdict = admitCall(this.#state.loop, { ...call, pendingEqual });
+    const verdict = admitCall(this.#state.loop, { ...call, pendingEqual }, loopLimitsOf(this.#state.loopPolicy));
     if (verdict.type === 'refuse') {
       this.#refused.push(call);
       // A call that could not run anyway keeps its own answer, which says what is wrong with it.
@@ -59,6 +61,8 @@ export class StepGuards {
     if (prepared.status === 'ready') {
       const failures = blownFuse(this.#state.fuse, call.tool, this.#nowMs);
       if (failures !== undefined) {
+        // A tool that is switched off and asked for again and again is a loop, whatever the arguments.
+        this.#refused.push(call);
         const reason = `it failed ${failures} times in a row`;
         return answer(prepared.call, refuse(prepared.call, 'tool_temporarily_disabled', reason));
       }
@@ -71,7 +75,10 @@ export class StepGuards {
   /** The guards' state after the step. */
   observe(outcomes: Outcome[]): { loop: LoopState; fuse: FuseState } {
     let { loop, fuse } = this.#state;
-    for (const call of this.#refused) loop = observeRefusal(loop, call);
+    // The calls of one step were asked for together, before the model could read any refusal: they count as one.
+    const refused = new Map(this.#refused.map((call) => [call.digest, call]));
+    for (const call of refused.values()) loop = observeRefusal(loop, call);
+    loop = { ...loop, refusals: Math.min(loop.refusals, this.#state.loop.refusals + 1) };
     for (const outcome of outcomes) {
       const call = this.#calls.get(outcome.callId);
       // What no body ran for says nothing about the tool; a cancelled or skipped call is no repetition either.
@@ -97,7 +104,8 @@ export class StepGuards {
     const name = prepared.status === 'ready' ? prepared.call.tool : prepared.outcome.tool;
     const tool = this.#state.manifest.tools.find((candidate) => candidate.name === name);
     return {
-      digest: prepared.status === 'ready' ? foldedCall(prepared.call) : prepared.digest,
+      // The digest of a call that could not run is that of its arguments alone: two tools may be given the same ones.
+      digest: prepared.status === 'ready' ? foldedCall(prepared.call) : digestOf([name, prepared.digest]).slice(0, 16),
       tool: name,
       // What could not run has no effect.
       effect: prepared.status === 'ready' ? (tool?.effect ?? 'once') : 'read',
@@ -117,13 +125,18 @@ function foldedCall(call: ToolCall): string {
 }
 
 function resultDigest(outcome: Outcome): string {
-  return digestOf(saidBy(outcome)).slice(0, 16);
+  return foldedResultDigest(saidBy(outcome));
 }
 
 function saidBy(outcome: Outcome): Json {
-  if (isFailed(outcome)) return [outcome.failure.class, outcome.failure.message];
+  if (isFailed(outcome)) return wordsOf(outcome.failure);
   if (outcome.status === 'pending') return outcome.status;
   return 'inline' in outcome.result ? outcome.result.inline : outcome.result.bodyId;
+}
+
+/** A compiler's or test runner's output is compared whole: there a number that changed is news. */
+function wordsOf({ class: failureClass, code, kind, message }: Failure): Json {
+  return [failureClass, code, kind === undefined ? foldedWords(message) : message];
 }
 
 function repeatReason(times: number): string {

@@ -8,6 +8,7 @@ import { canonicalJson, digestOf, idempotencyKey } from '../policy/idempotency-k
 import { misuse } from '../temporal/failure-mapper.js';
 import { executeCalls, refuse } from './execute-calls.js';
 import { bookkeeping } from './run-activities.js';
+import { utf8Bytes } from './utf8-bytes.js';
 
 /** What `state()` returns and `toolExecutor({ state })` takes: constant in size. */
 export interface ToolExecutorState {
@@ -23,7 +24,7 @@ export interface ToolExecutorState {
 export interface ToolExecutorOptions {
   /** The former run's `state()`; needed after continue-as-new, and only then. */
   state?: ToolExecutorState;
-  /** Results up to this many bytes of JSON come inline in the outcome (and the history). Default 65,536. */
+  /** Results up to this many bytes of JSON come inline in the outcome (and the history). 0 to 1,048,576; default 65,536. */
   inlineBytes?: number;
 }
 
@@ -55,6 +56,9 @@ let opened = false;
  */
 export async function toolExecutor(options: ToolExecutorOptions = {}): Promise<ToolExecutor> {
   const { state, inlineBytes = defaultInlineBytes } = options;
+  if (!(inlineBytes >= 0 && inlineBytes <= maxInputBytes)) {
+    throw misuse(`toolExecutor.inlineBytes: expected 0 to ${maxInputBytes}, got ${inlineBytes}`);
+  }
   const info = workflowInfo();
   refuseCron();
   if (!state && !opened && info.continuedFromExecutionRunId !== undefined) {
@@ -111,7 +115,7 @@ async function openExecutor(info: ReturnType<typeof workflowInfo>): Promise<Tool
 function prepareCall(runKey: string, callId: string, tool: string, args: JsonObject): PreparedCall {
   const digest = digestOf(args);
   const key = idempotencyKey({ runKey, callId, tool, digest });
-  const bytes = canonicalJson(args).length;
+  const bytes = utf8Bytes(canonicalJson(args));
   if (bytes > maxInputBytes) {
     const reason = `the arguments have ${bytes} bytes, the limit is ${maxInputBytes}`;
     return { status: 'answered', callId, digest, outcome: refuse({ callId, tool, key }, 'input_too_large', reason) };

@@ -68,7 +68,7 @@ function thrown(thing: unknown, context: Partial<ThrownContext> = {}): Classifie
 }
 
 /** Builds what a case describes: errors with names, causes and parts. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the cases are JSON of many shapes
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- from the case file
 function errorOf(shape: any): unknown {
   const { name, message, cause, errors, ...fields } = shape;
   const inner = cause === undefined ? {} : { cause: errorOf(cause) };

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { RunDescription } from '../../src/client/run-description.js';
+import { defineTool } from '../../src/tools/define-tool.js';
+import { buildManifest } from '../../src/tools/manifest.js';
 import { runScripted } from './scripted-platform.js';
 import { runningRun, sampleRun, sampleSummaries } from './sample-run.js';
 
@@ -249,5 +251,59 @@ describe('cancel', () => {
       id: 'run-4kx9mz',
       cancellation: 'requested',
     });
+  });
+});
+
+describe('tools', () => {
+  const sound = defineTool({
+    name: 'find_order',
+    description: 'Find an order by its number.',
+    effect: 'read',
+    input: {
+      type: 'object',
+      properties: { orderId: { type: 'string', description: 'The order number' } },
+      required: ['orderId'],
+      additionalProperties: false,
+    },
+    execute: () => null,
+  });
+  const vague = defineTool({
+    name: 'print_label',
+    description: 'Print a label.',
+    input: { type: 'object', properties: { order: {} } },
+    execute: () => null,
+  });
+  const manifest = (...tools: (typeof sound)[]) => buildManifest(tools).tools;
+
+  it('lists what running each twice does', async () => {
+    const { exitCode, out } = await runScripted(['tools'], { tools: manifest(sound, vague) });
+    expect(exitCode).toBe(0);
+    expect(out).toBe(
+      [
+        'NAME         EFFECT  TIMEOUT  DESCRIPTION',
+        'find_order   read    30.0 s   Find an order by its number.',
+        'print_label  once    30.0 s   Print a label.',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('check says that all is well', async () => {
+    expect(await runScripted(['tools', 'check'], { tools: manifest(sound) })).toMatchObject({
+      exitCode: 0,
+      out: '1 tool is fine.\n',
+    });
+  });
+
+  it('check names each weak spot and ends with 2', async () => {
+    const { exitCode, out } = await runScripted(['tools', 'check'], { tools: manifest(sound, vague) });
+    expect(exitCode).toBe(2);
+    expect(out).toMatch(/^print_label\n {2}\/properties\/order: /);
+    expect(out).not.toContain('find_order');
+  });
+
+  it('print JSON with --json', async () => {
+    const { out } = await runScripted(['tools', 'check', '--json'], { tools: manifest(sound) });
+    expect(JSON.parse(out)).toEqual([{ tool: 'find_order', warnings: [] }]);
   });
 });

@@ -2,6 +2,7 @@ import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
 import type { Perdure } from '../../src/client/perdure-client.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
+import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
 import { runCommandLine } from '../../src/cli/run-command-line.js';
@@ -13,6 +14,7 @@ export interface Script {
   looks?: (RunDescription | Error)[];
   result?: AgentRunResult;
   runs?: RunSummary[];
+  tools?: ManifestTool[];
   workerIsThere?: boolean;
   embedded?: boolean;
   /** Ctrl-C while this look (1 is the first) is waited for. */
@@ -125,6 +127,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       interrupts.add(listener);
       return () => interrupts.delete(listener);
     },
+    loadTools: () => Promise.resolve(needed(script.tools, 'tools')),
     openClient: () => opened(client),
     openEngine(options): Promise<Engine> {
       asked.push(`engine ${JSON.stringify(options)}`);

@@ -49,11 +49,24 @@ describe('resolveConfig', () => {
     ],
     [{ secrets: ['abc'] }, 'secrets[0]: expected text of 4 characters or more, got a shorter text'],
     [{ secretEnv: [1] }, 'secretEnv[0]: expected text, got 1'],
+    [{ modelLimits: { perMinute: 5 } }, 'modelLimits.perMinute: unknown option'],
+    [{ modelLimits: {} }, 'modelLimits: expected at least one of requestsPerMinute, tokensPerMinute, concurrency'],
+    [{ modelLimits: { tokensPerMinute: 0 } }, 'modelLimits.tokensPerMinute: expected 1 or more, got 0'],
+    [{ loop: { equalCalls: 0 } }, 'loop.equalCalls: expected 1 or more, got 0'],
+    [{ loop: { onExhausted: 'ask' } }, "loop.onExhausted: expected 'stop' or 'model', got 'ask'"],
+    [{ loop: { onExhausted: 'person' } }, "loop.onExhausted: 'person' is not yet in this version"],
     [{ workflows: './nope.ts' }, 'workflows: there is no file /app/nope.ts'],
     [{ model, limits: { costUsd: 2 } }, 'limits.costUsd: the prices of test:model are not known; add prices:'],
   ])('refuses %j with path and value', async (config, message) => {
     await expect(resolveWith(config)).rejects.toThrow(message);
     await expect(resolveWith(config)).rejects.toMatchObject({ name: 'ConfigError' });
+  });
+
+  it('resolves what a run does about repeated calls, and the limits of models', async () => {
+    expect(await resolveWith({})).toMatchObject({ loop: { equalCalls: 2, onExhausted: 'stop' } });
+    expect(
+      await resolveWith({ loop: { onExhausted: 'model', equalCalls: 4 }, modelLimits: { requestsPerMinute: 50 } }),
+    ).toMatchObject({ loop: { onExhausted: 'model', equalCalls: 4 }, modelLimits: { requestsPerMinute: 50 } });
   });
 
   it('takes a tool written by hand', async () => {

@@ -11,18 +11,20 @@ it('does the whole task with every effect once, although its worker dies after a
     ok: true,
     sentences: ['No effect happened twice, although the worker was killed.'],
   });
-  // The killed worker's request and the next one's, under one key.
-  expect(result.effects.find(({ kind }) => kind === 'payment_refunded')).toMatchObject({ times: 1, requests: 2 });
   expect(result.answer).toContain('its tracking code is RL000001EU');
-  expect(troublesOf(result.steps).map(({ tool, what }) => `${tool}: ${what}`)).toEqual([
-    'find_customer: rate_limit (HTTP 429)',
-    'list_orders: external_service_unavailable (HTTP 503), 2 times',
-    'cancel_order: business_rule_violation',
-    'request_return: validation_error (HTTP 422)',
-    'refund_payment: validation_error, before anything was sent',
-    'refund_payment: lost worker',
-    'print_return_label: network_error',
-  ]);
+  // The two refunds ran side by side, so one or both were asked for again, under their keys.
+  expect(result.effects.some(({ kind, requests }) => kind === 'payment_refunded' && requests === 2)).toBe(true);
+  expect(new Set(troublesOf(result.steps).map(({ tool, what }) => `${tool}: ${what}`))).toEqual(
+    new Set([
+      'find_customer: rate_limit (HTTP 429)',
+      'list_orders: external_service_unavailable (HTTP 503), 2 times',
+      'cancel_order: business_rule_violation',
+      'request_return: validation_error (HTTP 422)',
+      'refund_payment: validation_error, before anything was sent',
+      'refund_payment: lost worker',
+      'print_return_label: network_error',
+    ]),
+  );
 }, 90_000);
 
 it('ends everything when it is told to stop', async () => {

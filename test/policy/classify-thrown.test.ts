@@ -1,5 +1,6 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { APICallError, RetryError } from 'ai';
 import { z } from 'zod';
 import type { ClassifiedFailure } from '../../src/contract/failure.js';
@@ -364,12 +365,81 @@ describe('whatever is thrown', () => {
     fc.assert(
       fc.property(thrown, fc.constantFrom('function', 'http', 'mcp', 'builtin', 'model'), (each, source) => {
         const thing = makers.has(each as () => unknown) ? (each as () => unknown)() : each;
-        const failure = classify(thing, { source: source });
+        const failure = classify(thing, { source });
         expect(failureClassNames).toContain(failure.class);
         if (source === 'function') expect(failure.effectState).toBe('unknown');
         if (failure.retryAfterMs !== undefined) expect(failure.retryAfterMs).toBeGreaterThanOrEqual(0);
       }),
       { numRuns: 1_000 },
     );
+  });
+});
+
+describe('real answers over real sockets', () => {
+  const behaviours: Record<string, (socket: Socket) => void> = {
+    garbage: (socket) => socket.end('HELLO\r\n\r\n'),
+    reset: (socket) => socket.resetAndDestroy(),
+    closed: (socket) => socket.destroy(),
+    cut: (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"a":');
+      setTimeout(() => socket.destroy(), 20);
+    },
+    page: (socket) =>
+      socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>'),
+    garbled: (socket) =>
+      socket.end('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnope'),
+    redirect: (socket) =>
+      socket.end('HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'),
+    silent: () => undefined,
+  };
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('data', (request) => {
+      const path = /^\w+ \/(\w+)/.exec(String(request))?.[1] ?? '';
+      // What an HTTP server answers to a TLS handshake.
+      const answer = behaviours[path] ?? ((each: Socket) => each.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+      answer(socket);
+    });
+  });
+  let base = '';
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    base = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+  });
+  afterAll(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const free = async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    await new Promise((resolve) => other.close(resolve));
+    return `http://127.0.0.1:${String(port)}/`;
+  };
+  const json = async (path: string, init?: RequestInit) => (await fetch(`${base}/${path}`, init)).json();
+
+  test.each<[string, () => Promise<unknown>, string, string]>([
+    ['nobody listens', async () => fetch(await free()), 'network_error', 'none'],
+    ['no URL', () => fetch('not a url'), 'misconfigured', 'none'],
+    ['a scheme that nobody speaks', () => fetch('foo://x/'), 'misconfigured', 'none'],
+    ['TLS where none is spoken', () => fetch(base.replace('http', 'https')), 'misconfigured', 'none'],
+    ['a connection that is reset', () => json('reset'), 'network_error', 'unknown'],
+    ['a connection that is closed', () => json('closed'), 'network_error', 'unknown'],
+    ['a body that is cut off', () => json('cut'), 'network_error', 'unknown'],
+    ['no HTTP', () => json('garbage'), 'protocol_error', 'unknown'],
+    ['a page', () => json('page'), 'protocol_error', 'unknown'],
+    ['a body that does not unpack', () => json('garbled'), 'protocol_error', 'unknown'],
+    ['a redirect that is not allowed', () => json('redirect', { redirect: 'error' }), 'misconfigured', 'unknown'],
+    ['no answer', () => json('silent', { signal: AbortSignal.timeout(50) }), 'timeout', 'unknown'],
+  ])('%s', async (_name, request, failureClass, effectState) => {
+    const error: unknown = await request().then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeDefined();
+    expect(classify(error, { source: 'http' })).toMatchObject({ class: failureClass, effectState });
   });
 });

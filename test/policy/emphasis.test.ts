@@ -66,3 +66,12 @@ test('the paragraph for the system message', () => {
     /^Important: a tool keeps failing\.\n- a has failed 3 times in a row\.\n/,
   );
 });
+
+test('names that a model makes up do not pile up: the newest hundred are counted', () => {
+  const made = Array.from({ length: 150 }, (_, n) => failed(`made_up_${n}`, 'unknown_tool'));
+  const streaks = after(failed('a'), failed('a'), failed('a'), ...made, failed('made_up_149'));
+  expect(Object.keys(streaks.consecutiveFailures)).toHaveLength(100);
+  expect(failuresInARow(streaks, 'made_up_149')).toBe(2);
+  expect(failuresInARow(streaks, 'made_up_50')).toBe(1);
+  expect(failuresInARow(streaks, 'a')).toBe(0);
+});

@@ -13,6 +13,10 @@ export function toolPolicy(overrides: Partial<ToolPolicy> = {}): ToolPolicy {
     maxOutputBytes: 1_000_000,
     failureOutput: 'summary',
     errors: 'redacted',
+    breaker: null,
+    limiter: null,
+    retryBudget: null,
+    exclusive: false,
     ...overrides,
   };
 }

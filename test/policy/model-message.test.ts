@@ -4,7 +4,7 @@ import type { ClassifiedFailure } from '../../src/contract/failure.js';
 import { failureClassNames, failureClasses } from '../../src/policy/failure-classes.js';
 import { exampleMessage } from '../../src/policy/failure-docs.js';
 import { exampleFailure } from '../../src/policy/failure-examples.js';
-import { describeFailure, type MessageContext } from '../../src/policy/model-message.js';
+import { describeFailure, type MessageContext, uncutReason } from '../../src/policy/model-message.js';
 import { manifestTool, toolPolicy } from './fixtures.js';
 
 const context: MessageContext = { tool: manifestTool(), toolName: 'refund_payment', attempts: 1 };
@@ -181,10 +181,31 @@ describe("a tool's own texts", () => {
   test('output that is the failure reaches the model whole, with its kind', () => {
     const tool = manifestTool({ policy: toolPolicy({ failureOutput: 'verbatim' }) });
     const output = `src/a.ts(1,2): error TS2322: TypeError: x\n${'line\n'.repeat(5_000)}`;
-    expect(describeAs({ reason: output, kind: 'compile' }, { tool })).toMatchObject({
-      message: output,
-      kind: 'compile',
-    });
+    const failure = { class: 'tool_error', effectState: 'unknown', reason: output, kind: 'compile' } as const;
+    expect(uncutReason(failure, { ...context, tool })).toBe(output);
+    expect(describeFailure(failure, { ...context, tool })).toMatchObject({ kind: 'compile' });
+    // What travels in a history is bounded all the same.
+    expect(describeFailure(failure, { ...context, tool }).message.length).toBeLessThanOrEqual(2_000);
+    const short = { ...failure, reason: 'src/a.ts(1,2): error TS2322: TypeError: x' };
+    expect(describeFailure(short, { ...context, tool }).message).toBe(short.reason);
+  });
+  test('a reason that was cut is kept whole, in the words that the model may read', () => {
+    const reason = `TypeError: ${'the list of what is wrong, hunter2hunter2. '.repeat(100)}`;
+    const whole = uncutReason({ class: 'tool_error', effectState: 'unknown', reason }, context);
+    expect(whole).toMatch(/^the list of what is wrong/);
+    expect(whole?.length).toBeGreaterThan(2_000);
+    expect(uncutReason({ class: 'tool_error', effectState: 'unknown', reason: 'short' }, context)).toBeUndefined();
+    // A tool's bug is never told in its own words, whole or not.
+    expect(uncutReason({ class: 'tool_bug', effectState: 'unknown', reason }, context)).toBeUndefined();
+    const hidden = manifestTool({ policy: toolPolicy({ errors: 'public' }) });
+    expect(
+      uncutReason({ class: 'tool_error', effectState: 'unknown', reason }, { ...context, tool: hidden }),
+    ).toBeUndefined();
+  });
+  test('alternatives are named as the model knows them', () => {
+    const tool = manifestTool({ alternatives: ['shop.search'] });
+    const shownName = (name: string) => name.replaceAll('.', '_');
+    expect(describeAs({ class: 'unsupported' }, { tool, shownName })).toMatchObject({ alternatives: ['shop_search'] });
   });
 });
 

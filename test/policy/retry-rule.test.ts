@@ -244,7 +244,7 @@ describe('whatever the question', () => {
         const resolved = toolPolicy({ ...fields, refreshes, retry: { [failure.class]: { maxAttempts } } });
         const decision = decideRetry({
           ...rest,
-          failure: failure,
+          failure,
           policy: resolved,
           nowMs,
           firstStartAtMs: nowMs - ageMs,

@@ -7,17 +7,20 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { APPLICATION_ID, MIGRATIONS } from '../../src/store/sqlite-schema.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
+import type { SqliteStore } from '../../src/store/sqlite-requests.js';
 import type { Store } from '../../src/store/store.js';
+import { describeSharedStateContract } from './shared-state-contract.js';
 import { describeStoreContract } from './store-contract.js';
 import { assistant, commitOf, endOf, runOf, turnOf } from './store-samples.js';
 
 const opener = new URL('./sqlite-opener.ts', import.meta.url).href;
 
-describeStoreContract('SQLite', () => {
+function sqlitePlace() {
   const folder = mkdtempSync(join(tmpdir(), 'perdure-store-'));
   const location = join(folder, 'store.db');
-  return Promise.resolve({
+  return {
     open: () => openSqliteStore({ path: location }),
     opener,
     location,
@@ -25,13 +28,16 @@ describeStoreContract('SQLite', () => {
       rmSync(folder, { recursive: true });
       return Promise.resolve();
     },
-  });
-});
+  };
+}
+
+describeStoreContract('SQLite', () => Promise.resolve(sqlitePlace()));
+describeSharedStateContract('SQLite', sqlitePlace);
 
 describe('SQLite', () => {
   let folder: string;
   let path: string;
-  let opened: Store[];
+  let opened: SqliteStore[];
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'perdure-store-'));
@@ -44,7 +50,7 @@ describe('SQLite', () => {
     rmSync(folder, { recursive: true });
   });
 
-  async function open(options: { path?: string; busyTimeoutMs?: number } = {}): Promise<Store> {
+  async function open(options: { path?: string; busyTimeoutMs?: number } = {}): Promise<SqliteStore> {
     const store = await openSqliteStore({ path, ...options });
     opened.push(store);
     return store;
@@ -89,6 +95,23 @@ describe('SQLite', () => {
       expect(runs[0]).toContain((await open()).storeId);
     });
 
+    test('migrates a file of the first schema, and keeps what is in it', async () => {
+      raw((db) => {
+        db.exec(MIGRATIONS[0] ?? '');
+        db.exec(`PRAGMA application_id = ${String(APPLICATION_ID)}`);
+        db.exec("INSERT INTO meta VALUES ('store_id', 'feedbeef01'), ('tenant_key', x'00'), ('schema_version', 1)");
+        db.exec('INSERT INTO manifests VALUES (\'manifest-1\', \'{"hash":"manifest-1","tools":[]}\')');
+      });
+      const store = await open();
+      expect(store.storeId).toBe('feedbeef01');
+      expect(await store.getManifest('manifest-1')).toEqual({ hash: 'manifest-1', tools: [] });
+      const verdict = await store.applyShared('x', { kind: 'wait', waitMs: 5, budgetMs: 10 });
+      expect(verdict).toEqual({ granted: true, spentMs: 5 });
+      expect(raw((db) => db.prepare("SELECT value FROM meta WHERE name = 'schema_version'").get())).toEqual({
+        value: 2,
+      });
+    });
+
     test('refuses a newer schema, says which, and leaves it as it was', async () => {
       await (await open()).close();
       raw((db) => {
@@ -97,7 +120,7 @@ describe('SQLite', () => {
       const before = readFileSync(path);
       const refusal = open();
       await expect(refusal).rejects.toMatchObject({ name: 'StoreError', code: 'newer_schema' });
-      await expect(refusal).rejects.toThrow(/version 99.*up to 1.*Update perdure/s);
+      await expect(refusal).rejects.toThrow(/version 99.*up to 2.*Update perdure/s);
       expect(readFileSync(path).equals(before)).toBe(true);
     });
 
@@ -174,11 +197,41 @@ describe('SQLite', () => {
     test('stops writing as soon as a newer perdure has migrated the file', async () => {
       const store = await open();
       raw((db) => {
-        db.exec("UPDATE meta SET value = 2 WHERE name = 'schema_version'");
+        db.exec("UPDATE meta SET value = 3 WHERE name = 'schema_version'");
       });
       await expect(store.createRun(runOf('r1'))).rejects.toMatchObject({ code: 'newer_schema' });
       await expect(store.getRun('r1')).rejects.toMatchObject({ code: 'newer_schema' });
       expect(raw((db) => db.prepare('SELECT count(*) AS number FROM runs').get()?.['number'])).toBe(0);
+    });
+  });
+
+  describe('shared state', () => {
+    test('is written with the next durable write at the latest, and that write is synced as ever', async () => {
+      const store = await open();
+      const asked = [
+        store.applyShared('x', { kind: 'wait', waitMs: 5, budgetMs: 10 }),
+        store.putBody(new Uint8Array([1])),
+        store.applyShared('x', { kind: 'wait', waitMs: 5, budgetMs: 10 }),
+      ];
+      expect(await Promise.all(asked)).toEqual([
+        { granted: true, spentMs: 5 },
+        expect.stringMatching(/^[0-9a-f]{64}$/),
+        { granted: true, spentMs: 10 },
+      ]);
+      expect(raw((db) => db.prepare('SELECT name, state FROM shared').all())).toEqual([
+        { name: 'wait/x', state: '{"spentMs":10}' },
+      ]);
+    });
+
+    test('forgets what nobody touched for a day', async () => {
+      const store = await open();
+      await store.applyShared('old', { kind: 'wait', waitMs: 5, budgetMs: 10 });
+      await store.close();
+      raw((db) => {
+        db.exec('UPDATE shared SET updated_at_ms = updated_at_ms - 90000000');
+      });
+      await (await open()).applyShared('new', { kind: 'wait', waitMs: 5, budgetMs: 10 });
+      expect(raw((db) => db.prepare('SELECT name FROM shared').all())).toEqual([{ name: 'wait/new' }]);
     });
   });
 

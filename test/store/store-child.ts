@@ -5,6 +5,7 @@
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SharedState } from '../../src/store/shared-state.js';
 import type { Store } from '../../src/store/store.js';
 import { commitOf, eventsFor, recordedOf, runOf, turnOf } from './store-samples.js';
 
@@ -61,9 +62,45 @@ async function opening(store: Store): Promise<void> {
   say({ storeId: store.storeId, body: await store.putBody(new Uint8Array([1, 2, 3])) });
 }
 
+/** Takes from one limiter and one lock as often as it can; a file witnesses that nobody else holds the lock. */
+async function sharing(store: SharedState, folder: string): Promise<void> {
+  let granted = 0;
+  let held = 0;
+  let overlaps = 0;
+  const token = String(process.pid);
+  for (let round = 0; round < 200; round += 1) {
+    const passed = await store.applyShared('api', {
+      kind: 'limiter',
+      type: 'take',
+      limits: { requestsPerMinute: 600 },
+      charge: { requests: 1, tokens: 0 },
+      maxWaitMs: 0,
+      spare: 0,
+      returned: { requests: 0, tokens: 0 },
+    });
+    if (passed.type === 'granted') granted += 1;
+    const lock = await store.applyShared('account', { kind: 'lock', type: 'take', token, leaseMs: 10_000, permits: 1 });
+    if (lock.type !== 'held') continue;
+    held += 1;
+    try {
+      closeSync(openSync(join(folder, 'witness'), 'wx'));
+    } catch {
+      overlaps += 1;
+    }
+    unlinkSync(join(folder, 'witness'));
+    await store.applyShared('account', { kind: 'lock', type: 'release', token });
+  }
+  say({ granted, held, overlaps });
+}
+
 const [opener = '', location = '', task = '', argument = ''] = process.argv.slice(2);
-const { open } = (await import(opener)) as { open(location: string): Promise<Store> };
-const tasks: Record<string, (store: Store, argument: string) => Promise<void>> = { claims, turns, opening };
+const { open } = (await import(opener)) as { open(location: string): Promise<Store & SharedState> };
+const tasks: Record<string, (store: Store & SharedState, argument: string) => Promise<void>> = {
+  claims,
+  turns,
+  opening,
+  sharing,
+};
 const store = await open(location);
 await tasks[task]?.(store, argument);
 await store.close();

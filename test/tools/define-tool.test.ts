@@ -37,6 +37,10 @@ describe('defineTool', () => {
         maxOutputBytes: 10_485_760,
         failureOutput: 'summary',
         errors: 'redacted',
+        breaker: { failures: 5, windowMs: 600_000, coolDownMs: 30_000 },
+        limiter: null,
+        retryBudget: { tokens: 100, perSuccess: 0.2, perMinute: 10 },
+        exclusive: false,
       },
     });
   });
@@ -101,6 +105,17 @@ describe('defineTool', () => {
       { polling: true, eventuallyConsistent: true, taskQueue: 'gpu', failureOutput: 'verbatim', errors: 'public' },
       { polling: true, eventuallyConsistent: true, taskQueue: 'gpu', failureOutput: 'verbatim', errors: 'public' },
     ],
+    [
+      { breaker: { failures: 3, coolDownMs: '1m' } },
+      { breaker: { failures: 3, windowMs: 600_000, coolDownMs: 60_000 } },
+    ],
+    [
+      { breaker: false, retryBudget: false },
+      { breaker: null, retryBudget: null },
+    ],
+    [{ retryBudget: { tokens: 5 } }, { retryBudget: { tokens: 5, perSuccess: 0.2, perMinute: 10 } }],
+    [{ limiter: { requestsPerMinute: 60, concurrency: 2 } }, { limiter: { requestsPerMinute: 60, concurrency: 2 } }],
+    [{ exclusive: () => 'x' }, { exclusive: true }],
   ])('resolves %j', (options, policy) => {
     expect(define(options).definition.policy).toMatchObject(policy);
   });
@@ -144,8 +159,20 @@ describe('defineTool', () => {
     [{ alternatives: [1] }, 'tools.refund.alternatives[0]: expected text, got 1'],
     [{ messages: { timeout: { text: 'x' } } }, 'tools.refund.messages.timeout.text: unknown option'],
     [{ messages: { timeOut: {} } }, "tools.refund.messages.timeOut: unknown failure class; did you mean 'timeout'?"],
-    [{ exclusive: () => 'x' }, 'tools.refund.exclusive: not yet'],
-    [{ breakerKey: () => 'x' }, 'tools.refund.breakerKey: not yet'],
+    [{ exclusive: 'x' }, "tools.refund.exclusive: expected a function, got 'x'"],
+    [{ breakerKey: 7 }, 'tools.refund.breakerKey: expected a function, got 7'],
+    [{ breaker: true }, 'tools.refund.breaker: expected an object, got true'],
+    [{ breaker: { failures: 0 } }, 'tools.refund.breaker.failures: expected 1 or more, got 0'],
+    [{ breaker: { failure: 3 } }, "tools.refund.breaker.failure: unknown option; did you mean 'failures'?"],
+    [
+      { breaker: { coolDownMs: 'soon' } },
+      "tools.refund.breaker.coolDownMs: expected milliseconds or a text such as '30s'",
+    ],
+    [{ limiter: {} }, 'tools.refund.limiter: expected at least one of requestsPerMinute, tokensPerMinute, concurrency'],
+    [{ limiter: { requestsPerMinute: 0 } }, 'tools.refund.limiter.requestsPerMinute: expected 1 or more, got 0'],
+    [{ limiter: { concurrency: 1.5 } }, 'tools.refund.limiter.concurrency: expected a whole number, got 1.5'],
+    [{ retryBudget: { tokens: NaN } }, 'tools.refund.retryBudget.tokens: expected a number, got NaN'],
+    [{ retryBudget: { perSuccess: -1 } }, 'tools.refund.retryBudget.perSuccess: expected 0 or more, got -1'],
     [{ input: undefined }, 'tools.refund.input: expected JSON, got undefined'],
     [{ input: [] }, 'tools.refund.input: expected a zod schema or a JSON Schema object, got an empty list'],
     [{ input: z.string() }, 'tools.refund.input: expected an object schema'],

@@ -365,7 +365,8 @@ describe('mistakes in httpTool', () => {
     ],
     [{ response: { map: 1 } }, 'tools.orders.response.map: unknown option'],
     [{ execute: () => 1 }, 'tools.orders.execute: unknown option'],
-    [{ breakerKey: () => 'x' }, 'tools.orders.breakerKey: not yet'],
+    [{ breakerKey: 'x' }, "tools.orders.breakerKey: expected a function, got 'x'"],
+    [{ limiter: { perMinute: 5 } }, 'tools.orders.limiter.perMinute: unknown option'],
     [{ timeoutMs: 'x' }, 'tools.orders.timeoutMs: expected milliseconds'],
   ])('%j is refused', (options, message) => {
     expect(() => define(options)).toThrow(message);

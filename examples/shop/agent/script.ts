@@ -8,6 +8,8 @@ import { Conversation, GivenUp, type Exchange, type ScriptedTurn, type Wanted } 
 /** The demo's customer, and how many days back `recent` reaches. */
 const email = 'maya.lindqvist@example.com';
 const recentDays = 60;
+/** The shop's code for `customer no longer wants it`. */
+const returnReason = 'changed_mind';
 
 interface Customer {
   id: string;
@@ -59,7 +61,13 @@ function workOnCase(talk: Conversation): ScriptedTurn {
 
   const returns = orders.map(({ id }, at) => (cancellations[at]?.refused ? wantReturn(talk, id) : undefined));
   const unasked = returns.filter((wanted) => wanted !== undefined && !wanted.succeeded) as Wanted[];
-  if (unasked.length > 0) return ask('One has left the house already, so I ask for a return of it.', ...unasked);
+  if (unasked.length > 0) {
+    const isCorrected = unasked.some(({ call }) => call.args['reason'] === returnReason);
+    const text = isCorrected
+      ? 'The shop wants one of its own reasons: I give it the one that fits.'
+      : 'One has left the house already, so I ask for a return of it.';
+    return ask(text, ...unasked);
+  }
   const settled = orders.map((order, at): Settled => {
     const opened = returns[at]?.data<{ id: string }>();
     return opened ? { order, returnId: opened.id } : { order };
@@ -71,7 +79,7 @@ function workOnCase(talk: Conversation): ScriptedTurn {
 /** The first try gives the reason in words of its own, as models do; the shop wants one of its codes, and says so. */
 function wantReturn(talk: Conversation, orderId: string): Wanted {
   const inWords = talk.want('request_return', { orderId, reason: 'customer no longer wants it' });
-  return inWords.failed ? talk.want('request_return', { orderId, reason: 'changed_mind' }) : inWords;
+  return inWords.failed ? talk.want('request_return', { orderId, reason: returnReason }) : inWords;
 }
 
 function refundAll(talk: Conversation, settled: Settled[]): ScriptedTurn | undefined {

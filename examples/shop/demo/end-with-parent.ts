@@ -1,4 +1,4 @@
-// Preloaded into the demo's worker processes (`node --import`): they end when the demo is gone, however it went.
+// Preloaded into the demo's workers and commands (`node --import`): they end when the demo is gone, however it went.
 process.once('disconnect', () => process.exit(1));
-// Waiting for that alone must not keep a worker from ending.
+// Waiting for that alone must not keep a process from ending.
 process.channel?.unref();

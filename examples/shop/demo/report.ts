@@ -1,5 +1,5 @@
 import type { CheckedEffect } from './expected-effects.ts';
-import { seconds, troublesOf, type CallStory, type StepStory } from './run-story.ts';
+import { duration, troublesOf, type CallStory, type StepStory } from './run-story.ts';
 import { cut, table, wrap, type Style } from './text.ts';
 
 /** What the demo tells at its end. */
@@ -34,14 +34,15 @@ export function section(title: string, lines: readonly string[], style: Style): 
 }
 
 function stepLines({ step, text, calls }: StepStory, style: Style): string[] {
-  const [first = '', ...rest] = wrap(text || '(no words)', style.columns - 6);
+  const words = calls.length === 0 ? 'The final answer, see below.' : text || '(no words)';
+  const [first = '', ...rest] = wrap(words, style.columns - 6);
   const head = [`  ${String(step).padStart(2)}  ${first}`, ...rest.map((line) => `      ${line}`)];
-  return calls.length === 0 ? head.slice(0, 1) : [...head, ...calls.map((call) => callLine(call, style))];
+  return [...head, ...calls.map((call) => callLine(call, style))];
 }
 
 function callLine(call: CallStory, style: Style): string {
   const succeeded = call.state === 'succeeded';
-  const took = call.starts > 0 && call.elapsedMs !== undefined ? [seconds(call.elapsedMs)] : [];
+  const took = call.starts > 0 && call.elapsedMs !== undefined ? [duration(call.elapsedMs)] : [];
   const starts = call.starts > 1 ? [`${call.starts} starts`] : [];
   const failed = call.failure ? [call.failure.class] : succeeded ? [] : [call.state];
   const fate = [...failed, ...took, ...starts].join(', ');

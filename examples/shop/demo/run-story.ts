@@ -65,9 +65,9 @@ interface Group {
 function groupsOf(call: CallStory): Group[] {
   const groups: (Group & { count: number; name: string })[] = [];
   for (const attempt of call.attempts) {
-    const isLost = !attempt.failure && attempt.endedAtMs === undefined && isOver(call);
+    const { error_type: type, upstream_status: status, decision } = attempt.failure ?? {};
+    const isLost = decision === 'worker_lost' || (attempt.endedAtMs === undefined && isOver(call));
     if (!attempt.failure && !isLost) continue;
-    const { error_type: type, upstream_status: status } = attempt.failure ?? {};
     const failureClass = isLost ? 'lost worker' : typeof type === 'string' ? type : 'failure';
     const name = typeof status === 'number' ? `${failureClass} (HTTP ${status})` : failureClass;
     const former = groups.at(-1);
@@ -91,7 +91,7 @@ function startedAgain(call: CallStory, group: Group, next: AttemptStory): string
   if (group.class === 'lost worker') return `another worker asked again${by}`;
   const waited = next.startedAtMs - (group.last.endedAtMs ?? group.last.startedAtMs);
   const asAsked = group.class === 'rate_limit' ? ', as the shop asked' : '';
-  return `asked again${by} after ${seconds(waited)}${asAsked}`;
+  return `asked again${by} after ${duration(waited)}${asAsked}`;
 }
 
 function settledOtherwise(call: CallStory): string {
@@ -104,6 +104,7 @@ function toldTheModel(message: string): string {
   return `told the model: ${message}`;
 }
 
-export function seconds(ms: number): string {
-  return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+/** `8 ms`, `1.9 s` */
+export function duration(ms: number): string {
+  return ms < 1000 ? `${Math.max(0, Math.round(ms))} ms` : `${(ms / 1000).toFixed(1)} s`;
 }

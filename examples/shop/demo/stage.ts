@@ -7,7 +7,12 @@ import { openServer, startDevServer, type DevServer, type FoundServer } from 'pe
 import { startNode, type DemoProcess } from './processes.ts';
 
 const exampleDir = resolve(import.meta.dirname, '..');
-const commandLine = resolve(exampleDir, '../../bin/perdure.js');
+/** The command line, in a process that ends with this one. */
+const commandLine = [
+  '--import',
+  join(exampleDir, 'demo/end-with-parent.ts'),
+  resolve(exampleDir, '../../bin/perdure.js'),
+];
 
 export interface StageOptions {
   /** Folder that holds `.perdure/`, where everything is kept. */
@@ -86,7 +91,7 @@ export class Stage {
   startWorker(): void {
     if (this.#closing) return;
     const worker = startNode({
-      args: ['--import', join(exampleDir, 'demo/end-with-parent.ts'), commandLine, 'worker'],
+      args: [...commandLine, 'worker'],
       env: this.#environment(),
       cwd: exampleDir,
       logPath: this.logPath,
@@ -125,16 +130,19 @@ export class Stage {
     this.#options.log(`Temporal server ${this.#ownServer.pid} started`);
   }
 
-  /** Runs `perdure` with these arguments and waits for its end. Lines of its stderr go to `onLine`. */
+  /** Runs `perdure` with these arguments and waits for its end. Lines of its stderr go to `onLine`. Rejects once the
+   * stage is being closed. */
   async perdure(
     args: string[],
     onLine: (line: string) => void = () => undefined,
   ): Promise<{ exitCode: number; stdout: string }> {
-    const child = spawn(process.execPath, [commandLine, ...args], {
+    if (this.#closing) throw new Error('the demo is being ended');
+    const child = spawn(process.execPath, [...commandLine, ...args], {
       cwd: exampleDir,
       env: this.#environment(),
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
+    if (!child.stdout || !child.stderr) throw new Error('a child process has no output');
     this.#commands.add(child);
     const chunks: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));

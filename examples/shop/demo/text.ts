@@ -31,9 +31,9 @@ export function wrap(text: string, columns: number): string[] {
   });
 }
 
-/** Cuts text to that many columns, with a mark where something is missing. */
+/** Cuts text to one line of that many columns, with a mark where something is missing. Keeps its indentation. */
 export function cut(text: string, columns: number): string {
-  const oneLine = text.replace(/\s+/g, ' ');
+  const oneLine = text.replace(/\n\s*/g, ' ');
   return oneLine.length <= columns ? oneLine : `${oneLine.slice(0, Math.max(0, columns - 1))}…`;
 }
 

@@ -11,6 +11,7 @@ import {
   registerSearchAttributes,
 } from '../../../src/server/search-attributes.js';
 import { findTemporalCli } from '../../../src/server/temporal-cli.js';
+import { bareNamespace } from '../../support/bare-namespace.js';
 import { temporalClient, temporalServer } from '../../support/temporal-server.js';
 
 const { IndexedValueType } = proto.temporal.api.enums.v1;
@@ -21,28 +22,6 @@ beforeAll(async () => {
   connection = await Connection.connect({ address: temporalServer().address });
 });
 afterAll(() => connection.close());
-
-/** A namespace without perdure's search attributes. */
-async function bareNamespace(): Promise<string> {
-  const namespace = `bare-${randomUUID()}`;
-  await connection.workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
-  });
-  await expect
-    .poll(
-      () =>
-        connection.operatorService.listSearchAttributes({ namespace }).then(
-          () => true,
-          () => false,
-        ),
-      {
-        timeout: 30_000,
-      },
-    )
-    .toBe(true);
-  return namespace;
-}
 
 describe('search attributes', () => {
   it('are ready on the embedded server, and a run is found by them', async () => {

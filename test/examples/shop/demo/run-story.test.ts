@@ -44,6 +44,11 @@ describe('what failed in a call', () => {
     ]);
   });
 
+  it('knows a lost worker by the decision in the record', () => {
+    const lost = { ...failedStart(1, 'timeout'), failure: { error_type: 'timeout', decision: 'worker_lost' } };
+    expect(handlingOf({ attempts: [lost, endedStart(2)] })).toEqual(['lost worker: another worker asked again']);
+  });
+
   it('tells that a lost answer of a once tool was looked up', () => {
     expect(handlingOf({ effect: 'once', attempts: [failedStart(1, 'network_error')] })).toEqual([
       'network_error: not run again: the shop was asked, and had done it',

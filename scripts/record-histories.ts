@@ -1,0 +1,62 @@
+/**
+ * Records what workflows of today's shape leave in a history, for `test/replay`: run it where a release changes the shape,
+ * under a new prefix, and commit the files. Recorded histories are never recorded anew: they stand for runs in the field.
+ *
+ *     node --import ./test/typescript-resolver.ts scripts/record-histories.ts [PREFIX]
+ *
+ * Writes `test/replay/histories/PREFIX-SCENARIO[-N].history.json`, one file for each run of a chain. Default prefix: `v` and
+ * the package's version. Needs a Temporal CLI. Files that exist are left alone; delete those of an unreleased shape first.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { startDevServer } from '../src/server/dev-server.js';
+import { eventsUntilContinueAsNew, scenarios } from '../test/replay/scenarios.js';
+import { openEngine } from '../test/support/engine.js';
+import { historiesOf } from '../test/support/run-chain.js';
+import { workflowBundleFile } from '../test/support/workflow-bundle.js';
+
+const folder = fileURLToPath(new URL('../test/replay/histories/', import.meta.url));
+const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+const prefix = process.argv[2] ?? `v${version}`;
+
+await mkdir(folder, { recursive: true });
+const rootDir = await mkdtemp(join(tmpdir(), 'perdure-record-'));
+const server = await startDevServer({
+  rootDir,
+  dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': eventsUntilContinueAsNew },
+});
+try {
+  await using bundle = await workflowBundleFile();
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    await using engine = await openEngine({ ...server, workflowBundle: bundle.path });
+    const { workflowId, firstRunId } = await scenario(engine);
+    const histories = await historiesOf(engine.client, workflowId, firstRunId);
+    for (const [index, history] of histories.entries()) {
+      const part = histories.length === 1 ? '' : `-${index + 1}`;
+      const path = join(folder, `${prefix}-${name}${part}.history.json`);
+      if (existsSync(path)) {
+        console.log(`kept     ${path}`);
+        continue;
+      }
+      await writeFile(path, `${anonymous(historyToJSON(history))}\n`);
+      console.log(`recorded ${path} (${history.events?.length ?? 0} events)`);
+    }
+  }
+} finally {
+  await server.stop();
+  await rm(rootDir, { recursive: true, force: true });
+}
+
+/** One event a line, without the name of the machine that recorded it. */
+function anonymous(history: string): string {
+  const { events } = JSON.parse(history, (key, value: unknown) => (key === 'identity' ? 'recorded' : value)) as {
+    events: unknown[];
+  };
+  return `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}`;
+}

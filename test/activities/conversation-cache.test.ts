@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { ConversationCache } from '../../src/activities/conversation-cache.js';
+import type { TranscriptMessage, TranscriptNode } from '../../src/contract/transcript.js';
+import type { Store } from '../../src/store/store.js';
+
+const said = (text: string): TranscriptMessage => ({ role: 'user', text });
+
+/** A store that holds chains only, and counts how often one is read. */
+function chains(held: Record<string, string[]>) {
+  const reads: string[] = [];
+  const store = {
+    async getChain(head: string): Promise<TranscriptNode[]> {
+      reads.push(head);
+      const texts = held[head];
+      if (!texts) throw new Error(`no node ${head}`);
+      return texts.map((text) => ({ id: text, parent: '', message: said(text) }));
+    },
+  };
+  return { cache: new ConversationCache(store as unknown as Store), reads };
+}
+
+describe('the conversation cache', () => {
+  it('reads a chain once, and then follows what is added', async () => {
+    const { cache, reads } = chains({ a: ['a'] });
+    expect(await cache.upTo('a')).toEqual([said('a')]);
+    cache.extend('a', [said('b'), said('c')], 'c');
+    cache.extend('c', [said('d')], 'd');
+    expect(await cache.upTo('d')).toEqual(['a', 'b', 'c', 'd'].map(said));
+    expect(reads).toEqual(['a']);
+  });
+
+  it('gives lists that their reader may change', async () => {
+    const { cache } = chains({ a: ['a'] });
+    (await cache.upTo('a')).push(said('mine'));
+    expect(await cache.upTo('a')).toEqual([said('a')]);
+  });
+
+  it('keeps two branches of one head apart', async () => {
+    const { cache } = chains({ a: ['a'] });
+    await cache.upTo('a');
+    cache.extend('a', [said('left')], 'left');
+    // After a reset the same head is followed once more, and the cache does not know it any longer.
+    await cache.upTo('a');
+    cache.extend('a', [said('right')], 'right');
+    cache.extend('left', [said('further')], 'further');
+    expect(await cache.upTo('further')).toEqual(['a', 'left', 'further'].map(said));
+    expect(await cache.upTo('right')).toEqual(['a', 'right'].map(said));
+  });
+
+  it('ignores what follows a head that it does not hold', async () => {
+    const { cache, reads } = chains({ b: ['a', 'b'] });
+    cache.extend('a', [said('b')], 'b');
+    expect(await cache.upTo('b')).toEqual(['a', 'b'].map(said));
+    expect(reads).toEqual(['b']);
+  });
+
+  it('forgets the conversation that was used longest ago, and reads it again', async () => {
+    const heads = Array.from({ length: 201 }, (_, n) => `h${n}`);
+    const { cache, reads } = chains(Object.fromEntries(heads.map((head) => [head, [head]])));
+    for (const head of heads) await cache.upTo(head);
+    await cache.upTo('h200');
+    expect(reads).toHaveLength(201);
+    expect(await cache.upTo('h0')).toEqual([said('h0')]);
+    expect(reads.at(-1)).toBe('h0');
+  });
+
+  it('passes on what the store says of a missing node', async () => {
+    const { cache } = chains({});
+    await expect(cache.upTo('gone')).rejects.toThrow('no node gone');
+  });
+});

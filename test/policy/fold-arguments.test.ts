@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Json, JsonObject } from '../../src/contract/json.js';
+import { foldedDigest } from '../../src/policy/fold-arguments.js';
+
+const digest = (args: Json) => foldedDigest('search', args);
+
+describe('arguments that mean the same fold alike', () => {
+  it.each<[string, Json, Json]>([
+    ['key order', { a: 1, b: 'x' }, { b: 'x', a: 1 }],
+    ['spacing of text', { q: 'red shoes' }, { q: '  red   shoes ' }],
+    ['letter case of free text', { q: 'Red Shoes' }, { q: 'red shoes' }],
+    ['punctuation of free text', { q: 'red shoes, size 9!' }, { q: 'red shoes size 9' }],
+    ['number form', { n: 1 }, { n: '1.0' }],
+    ['number as text', { n: 10 }, { n: '10' }],
+    ['empty fields', { q: 'a', tags: [], note: '', more: {}, none: null }, { q: 'a' }],
+  ])('%s', (_what, one, other) => {
+    expect(digest(one)).toBe(digest(other));
+  });
+
+  it('whatever the key order, at every depth', () => {
+    const reversed = (value: Json): Json => {
+      if (Array.isArray(value)) return value.map(reversed);
+      if (typeof value !== 'object' || value === null) return value;
+      return Object.fromEntries(
+        Object.entries(value)
+          .reverse()
+          .map(([key, each]) => [key, reversed(each)]),
+      );
+    };
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        const args = JSON.parse(JSON.stringify(value)) as Json;
+        expect(digest(args)).toBe(digest(reversed(args)));
+      }),
+    );
+  });
+});
+
+describe('arguments that differ stay apart', () => {
+  it.each<[string, JsonObject, JsonObject]>([
+    ['other words', { q: 'red shoes' }, { q: 'blue shoes' }],
+    ['identifiers by letter case', { id: 'aBc' }, { id: 'abc' }],
+    ['identifiers by punctuation', { path: 'a/b' }, { path: 'a.b' }],
+    ['leading zeros', { zip: '00501' }, { zip: '501' }],
+    ['long digits', { id: '12345678901234567890' }, { id: '12345678901234567891' }],
+    ['another sign', { n: -1 }, { n: 1 }],
+    ['list order', { ids: ['a', 'b'] }, { ids: ['b', 'a'] }],
+    ['true and its text', { on: true }, { on: false }],
+  ])('%s', (_what, one, other) => {
+    expect(digest(one)).not.toBe(digest(other));
+  });
+
+  it('by their tool', () => {
+    expect(foldedDigest('a', {})).not.toBe(foldedDigest('b', {}));
+  });
+});
+
+it('folding has 64 bits, and never throws on JSON', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.jsonValue(), (tool, value) => {
+      expect(foldedDigest(tool.toWellFormed(), JSON.parse(JSON.stringify(value)) as Json)).toMatch(/^[0-9a-f]{16}$/);
+    }),
+  );
+});

@@ -1,0 +1,104 @@
+/**
+ * What the recorded histories show: one small run for each shape that replayed code takes. Changing a scenario changes only
+ * what is recorded next; histories of released shapes stay as they are.
+ */
+import type { Engine, RunHandle } from '../support/engine.js';
+import type { Model } from '../../src/models/model.js';
+import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
+import { backendTools } from '../support/backend-tools.js';
+
+/** Continue-as-new is suggested after this many events, so that recordings stay small. */
+export const eventsUntilContinueAsNew = 40;
+
+interface Recorded {
+  workflowId: string;
+  firstRunId: string;
+}
+
+export type Scenario = (engine: Engine) => Promise<Recorded>;
+
+const agent =
+  (turns: ScriptedTurn[], prepare: (engine: Engine) => void = () => undefined, limits = {}): Scenario =>
+  async (engine) => {
+    prepare(engine);
+    const run = await startAgent(engine, scriptedModel({ turns }), limits);
+    await run.result().catch(() => undefined);
+    return recorded(run.workflow);
+  };
+
+const own =
+  (type: string, args: unknown[]): Scenario =>
+  async (engine) => {
+    const worker = await engine.worker({ tools: backendTools(engine.backend.url) });
+    const workflow = await engine.startWorkflow(type, { taskQueue: worker.taskQueue, args });
+    await workflow.result().catch(() => undefined);
+    return recorded(workflow);
+  };
+
+const refund = (n: number) => ({ tool: 'refund', input: { n } });
+
+export const scenarios: Record<string, Scenario> = {
+  'agent-parallel-and-once': agent([
+    {
+      calls: [
+        { tool: 'look_up' },
+        { tool: 'print_label' },
+        { tool: 'look_up', input: { q: 2 } },
+        { tool: 'print_label', input: { n: 2 } },
+      ],
+    },
+    { text: 'done' },
+  ]),
+  'agent-retry': agent([{ calls: [refund(1)] }, { text: 'done' }], ({ backend }) =>
+    backend.script('refund', [{ status: 503, headers: { 'retry-after': '0' } }]),
+  ),
+  'agent-failures': agent(
+    [
+      { calls: [{ tool: 'nope' }, refund(1), { tool: 'print_label' }, { tool: 'print_label', input: { n: 2 } }] },
+      { text: 'done' },
+    ],
+    ({ backend }) => {
+      backend.script('refund', [{ status: 409, body: { error: 'already refunded' } }]);
+      backend.script('print_label', [{ hangUp: true }]);
+    },
+  ),
+  'agent-capped': agent([{ calls: [refund(1), refund(2)] }, { text: 'so far' }], undefined, { calls: 1 }),
+  'agent-empty-turns': agent([{}, {}]),
+  'agent-model-failed': agent([{ fail: { status: 401 } }]),
+  'agent-loop': agent([
+    ...Array.from({ length: 4 }, () => ({ calls: [{ tool: 'look_up' }] })),
+    { text: 'round and round' },
+  ]),
+  'agent-continue-as-new': agent([...Array.from({ length: 6 }, (_, n) => ({ calls: [refund(n)] })), { text: 'done' }]),
+  'agent-cancelled': async (engine) => {
+    engine.backend.script('refund', [{ status: 429, headers: { 'retry-after': '60' } }]);
+    const run = await startAgent(engine, scriptedModel({ turns: [{ calls: [refund(1), { tool: 'look_up' }] }] }), {});
+    await engine.backend.arrival('refund');
+    await engine.backend.arrival('look_up');
+    await run.workflow.cancel();
+    await run.result().catch(() => undefined);
+    return recorded(run.workflow);
+  },
+  'executor-calls': own('ownCalls', [
+    {
+      groups: [
+        [
+          { tool: 'look_up', args: {} },
+          { tool: 'print_label', args: {} },
+        ],
+        [{ tool: 'nope', args: {} }],
+      ],
+    },
+  ]),
+  'executor-continue-as-new': own('ownRounds', [{ rounds: 2 }]),
+  'executor-without-state': own('forgetsItsState', []),
+};
+
+async function startAgent(engine: Engine, model: Model, limits: object): Promise<RunHandle> {
+  const worker = await engine.worker({ model, tools: backendTools(engine.backend.url) });
+  return await engine.start(worker.taskQueue, { limits });
+}
+
+function recorded(workflow: { workflowId: string; firstExecutionRunId: string }): Recorded {
+  return { workflowId: workflow.workflowId, firstRunId: workflow.firstExecutionRunId };
+}

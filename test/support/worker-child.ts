@@ -1,0 +1,37 @@
+/**
+ * A worker in a process of its own, to be killed. Reads what it needs from `PERDURE_CHILD` (JSON), says `ready` on standard
+ * output, and ends in order on SIGTERM.
+ */
+import { NativeConnection } from '@temporalio/worker';
+import { resolveConfig } from '../../src/config/resolve-config.js';
+import { createWorker } from '../../src/worker.js';
+import { backendTools } from './backend-tools.js';
+
+export interface ChildOptions {
+  address: string;
+  namespace: string;
+  storePath: string;
+  backendUrl: string;
+  bundlePath: string;
+  heartbeatTimeoutMs: number;
+}
+
+const options = JSON.parse(process.env['PERDURE_CHILD'] ?? '') as ChildOptions;
+const connection = await NativeConnection.connect({ address: options.address });
+const defaults = await resolveConfig({ tools: [] }, { rootDir: '/', env: {} });
+const worker = await createWorker({
+  config: {
+    ...defaults,
+    storePath: options.storePath,
+    tools: backendTools(options.backendUrl),
+    heartbeatTimeoutMs: options.heartbeatTimeoutMs,
+  },
+  connection,
+  namespace: options.namespace,
+  temporal: { workflowBundle: { codePath: options.bundlePath } },
+});
+process.once('SIGTERM', () => worker.shutdown());
+const running = worker.run();
+process.stdout.write('ready\n');
+await running;
+await connection.close();
