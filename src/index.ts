@@ -21,6 +21,7 @@ export type { Json, JsonObject } from './contract/json.js';
 export type { AgentRunResult, RunCounters, RunLimits, TerminationReason } from './contract/run.js';
 export type { FaultOption } from './faults/fault.js';
 export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from './models/model.js';
+export { agentAsTool, type AgentToolOptions } from './tools/agent-tool.js';
 export { defineTool } from './tools/define-tool.js';
 export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';
 export { httpTool, type HttpMethod, type HttpQuery, type HttpToolOptions } from './tools/http-tool.js';

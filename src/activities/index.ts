@@ -1,7 +1,9 @@
 import type { RunActivities } from '../contract/activities.js';
+import { closeAgentCall, openAgentCall } from './agent-call.js';
 import { callModel } from './call-model.js';
 import { callTool } from './call-tool.js';
 import { ConversationCache } from './conversation-cache.js';
+import { endFormerAgent } from './end-former-agent.js';
 import { finishRun } from './finish-run.js';
 import { ManifestCache } from './services.js';
 import type { Services } from './services.js';
@@ -18,5 +20,8 @@ export function createActivities(services: Services): RunActivities {
     callTool: (input) => callTool(services, manifests, input),
     settleCall: (input) => settleCall(services, manifests, input),
     finishRun: (input) => finishRun(services, input),
+    openAgentCall: (input) => openAgentCall(services, manifests, input),
+    closeAgentCall: (input) => closeAgentCall(services, manifests, input),
+    endFormerAgent: (input) => endFormerAgent(services, input),
   };
 }
