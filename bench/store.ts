@@ -1,10 +1,12 @@
 /**
- * What a durable write to the SQLite store costs, by how many are in flight at once.
+ * What a durable write to a store costs, by how many are in flight at once: SQLite in a file, PostgreSQL on this machine
+ * (its own server, started for this, with fsync) where there is one.
  *
  *     node --import ./test/typescript-resolver.ts bench/store.ts [SECONDS]
  *
  * A write here is a whole request: the event loop, the thread, the ledger's transition, the commit synced to disk, and the
- * answer. `putBody` is the plainest; `claim` reads a row, runs the transition and writes it.
+ * answer. `putBody` is the plainest; `claim` reads a row, runs the transition and writes it; `turn` commits a model turn of two messages
+ * and a refused call.
  *
  * Measured on 2 cores that other work shared (load 3), virtual disk, Node 24.21, SQLite 3.53:
  *
@@ -19,11 +21,16 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openPostgresStore } from '../src/store/postgres-store.js';
 import { openSqliteStore } from '../src/store/sqlite-store.js';
 import type { Store } from '../src/store/store.js';
+import { commitOf, recordedOf, runOf, turnOf } from '../test/store/store-samples.js';
+import { postgresMissing, startPostgres } from '../test/support/postgres.js';
 
 const durationMs = Number(process.argv[2] ?? 3) * 1_000;
 const folder = mkdtempSync(join(tmpdir(), 'perdure-bench-'));
+
+type Write = (store: Store, number: number) => Promise<unknown>;
 
 function putBody(store: Store, number: number): Promise<unknown> {
   return store.putBody(Buffer.from(`body ${String(number)} ${'x'.repeat(500)}`));
@@ -42,9 +49,17 @@ function claim(store: Store, number: number): Promise<unknown> {
   return store.applyLedger(`k1:${createHash('sha256').update(String(number)).digest('hex')}`, event);
 }
 
+/** Each turn is of a run of its own, as the turns of one run come one after another. */
+async function turn(store: Store, number: number): Promise<unknown> {
+  const runKey = `run-${String(number)}`;
+  const { head } = await store.createRun(runOf(runKey));
+  return await store.commitTurn(
+    commitOf(turnOf(runKey, 1, head), 'x'.repeat(500), [recordedOf(runKey, runKey, 'c1.0')]),
+  );
+}
+
 /** Keeps `inFlight` writes going for the duration; prints rate, mean and the slow end of one write's latency. */
-async function measure(name: string, inFlight: number, write: typeof putBody): Promise<void> {
-  const store = await openSqliteStore({ path: join(folder, `${name}-${String(inFlight)}.db`) });
+async function measure(name: string, store: Store, inFlight: number, write: Write): Promise<void> {
   const latencies: number[] = [];
   let number = 0;
   const startedAt = performance.now();
@@ -57,20 +72,37 @@ async function measure(name: string, inFlight: number, write: typeof putBody): P
   };
   await Promise.all(Array.from({ length: inFlight }, lane));
   const elapsedMs = performance.now() - startedAt;
-  await store.close();
   latencies.sort((a, b) => a - b);
   const p99 = latencies[Math.floor(latencies.length * 0.99)] ?? NaN;
   const perSecond = Math.round((latencies.length / elapsedMs) * 1_000);
   const microseconds = ((elapsedMs / latencies.length) * 1_000).toFixed(0);
   console.log(
-    `${name.padEnd(8)} ${String(inFlight).padStart(3)} in flight: ${String(perSecond).padStart(6)} writes/s, ` +
+    `${name.padEnd(18)} ${String(inFlight).padStart(3)} in flight: ${String(perSecond).padStart(6)} writes/s, ` +
       `${microseconds.padStart(4)} µs a write, 99 % answered within ${p99.toFixed(1)} ms`,
   );
 }
 
+async function measureAll(kind: string, open: (name: string) => Promise<Store>): Promise<void> {
+  for (const [name, write] of Object.entries({ putBody, claim, turn })) {
+    for (const inFlight of [1, 8, 64]) {
+      const store = await open(`${name}_${String(inFlight)}`);
+      await measure(`${kind} ${name}`, store, inFlight, write);
+      await store.close();
+    }
+  }
+}
+
 try {
-  for (const inFlight of [1, 8, 64]) await measure('putBody', inFlight, putBody);
-  for (const inFlight of [1, 8, 64]) await measure('claim', inFlight, claim);
+  await measureAll('SQLite', (name) => openSqliteStore({ path: join(folder, `${name}.db`) }));
 } finally {
   rmSync(folder, { recursive: true });
+}
+if (postgresMissing === undefined) {
+  const server = await startPostgres({ fsync: true });
+  try {
+    const connectionString = server.url('postgres');
+    await measureAll('PostgreSQL', (name) => openPostgresStore({ connectionString, schema: name.toLowerCase() }));
+  } finally {
+    await server.stop();
+  }
 }

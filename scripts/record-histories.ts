@@ -5,10 +5,10 @@
  *     node --import ./test/typescript-resolver.ts scripts/record-histories.ts [PREFIX]
  *
  * Writes `test/replay/histories/PREFIX-SCENARIO[-N].history.json`, one file for each run of a chain. Default prefix: `v` and
- * the package's version. Needs a Temporal CLI. Files that exist are left alone; delete those of an unreleased shape first.
+ * the package's version. Needs a Temporal CLI. Scenarios that have files are left alone; delete those of an unreleased
+ * shape first.
  */
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,6 +26,7 @@ const { version } = JSON.parse(await readFile(new URL('../package.json', import.
 const prefix = process.argv[2] ?? `v${version}`;
 
 await mkdir(folder, { recursive: true });
+const present = (await readdir(folder)).map((name) => name.replace(/(-\d+)?\.history\.json$/, ''));
 const rootDir = await mkdtemp(join(tmpdir(), 'perdure-record-'));
 const server = await startDevServer({
   rootDir,
@@ -34,16 +35,13 @@ const server = await startDevServer({
 try {
   await using bundle = await workflowBundleFile();
   for (const [name, scenario] of Object.entries(scenarios)) {
+    if (present.includes(`${prefix}-${name}`)) continue;
     await using engine = await openEngine({ ...server, workflowBundle: bundle.path });
     const { workflowId, firstRunId } = await scenario(engine);
     const histories = await historiesOf(engine.client, workflowId, firstRunId);
     for (const [index, history] of histories.entries()) {
       const part = histories.length === 1 ? '' : `-${index + 1}`;
       const path = join(folder, `${prefix}-${name}${part}.history.json`);
-      if (existsSync(path)) {
-        console.log(`kept     ${path}`);
-        continue;
-      }
       await writeFile(path, `${anonymous(historyToJSON(history))}\n`);
       console.log(`recorded ${path} (${history.events?.length ?? 0} events)`);
     }

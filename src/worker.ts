@@ -17,8 +17,8 @@ import { Limiters } from './guards/limiters.js';
 import { maskedLog, operatorLog } from './operator-log.js';
 import { createRedactor } from './policy/redaction.js';
 import { checkSearchAttributes, registerCommand } from './server/search-attributes.js';
-import { openSqliteStore } from './store/sqlite-store.js';
-import type { SqliteStore } from './store/sqlite-requests.js';
+import { openStore } from './store/open-store.js';
+import type { WorkerStore } from './store/shared-state.js';
 import { buildManifest } from './tools/manifest.js';
 import { readArtifactTool } from './tools/read-artifact.js';
 import type { ToolLog } from './tools/tool.js';
@@ -55,7 +55,7 @@ const shutdownGraceMs = 10_000;
 export async function createWorker(options: CreateWorkerOptions): Promise<PerdureWorker> {
   const { config, connection, namespace } = options;
   const log = options.log ?? operatorLog();
-  const store = await openSqliteStore({ path: config.storePath });
+  const store = await openStore(config.store);
   const services = await createServices({ ...options, store, log }).catch(async (error: unknown) => {
     await store.close();
     throw error;
@@ -91,7 +91,7 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
   };
 }
 
-async function createServices(options: CreateWorkerOptions & { store: SqliteStore; log: ToolLog }): Promise<Services> {
+async function createServices(options: CreateWorkerOptions & { store: WorkerStore; log: ToolLog }): Promise<Services> {
   const { config, store } = options;
   const redactor = createRedactor({ secrets: config.secrets });
   // Whatever a tool or an error says on its way to the log.

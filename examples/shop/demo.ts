@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { chooseModel, type ChosenModel } from './demo/choose-model.ts';
 import { renderReport, section } from './demo/report.ts';
 import { verdictOn } from './demo/verdict.ts';
+import { StageTakenError } from './demo/stage.ts';
 import { runShopDemo, task, type ShopDemoResult } from './demo/run-shop-demo.ts';
 import { momentInWords } from './demo/kills.ts';
 import { duration } from './demo/run-story.ts';
@@ -47,6 +48,10 @@ async function main(): Promise<number> {
       },
     });
   } catch (error) {
+    if (error instanceof StageTakenError) {
+      print(style.paint('red', wrap(error.message, style.columns).join('\n')));
+      return 1;
+    }
     if (!interrupt.signal.aborted) {
       print(style.paint('red', `The demo broke: ${error instanceof Error ? error.message : String(error)}`));
       return 1;

@@ -35,10 +35,11 @@ export async function openAgentCall(
   const { call, childRunKey } = input;
   const { store } = services;
   requireStore(store, input.storeId);
-  await requireStep(store, call.runKey, input.stepNode);
+  const step = requireStep(store, call.runKey, input.stepNode);
+  await step;
   const known = (await store.getCall(call.key))?.row.outcome;
   if (known) return { status: 'settled', outcome: known, used: await usedBy(services, childRunKey) };
-  const attempt = await prepareAttempt(services, manifests, input);
+  const attempt = await prepareAttempt(services, manifests, input, step);
   if (attempt.status === 'refused') return { ...attempt, status: 'settled', used: noCounters };
   const { recorder, live, value } = attempt;
   const worded = wordTask(() => live.agent?.task(value));

@@ -45,12 +45,14 @@ export async function askModel(
   question: Omit<ModelRequest, 'signal'>,
   countStart: () => Promise<number>,
 ): Promise<ModelReply> {
-  const estimate = estimateInputTokens(question);
+  const limiter = services.modelLimits ?? null;
+  // Counting the characters of a long conversation costs more than the rest of a step.
+  const estimate = limiter ? estimateInputTokens(question) : 0;
   const guards = new CallGuards(
     services.guards,
     {
       tool: `model:${model.name}`,
-      policy: { ...modelPolicy, limiter: services.modelLimits ?? null },
+      policy: { ...modelPolicy, limiter },
       key: '',
       breakerKey: undefined,
       lockKey: undefined,
@@ -64,8 +66,10 @@ export async function askModel(
     const starts = await countStart();
     guards.begin();
     const reply = await sendRequest(services, model, question, starts);
-    const { inputTokens, outputTokens } = usageOf(reply, { ...question, signal: AbortSignal.abort() }, undefined);
-    await guards.correctTokens(inputTokens + outputTokens - estimate);
+    if (limiter) {
+      const { inputTokens, outputTokens } = usageOf(reply, question, undefined);
+      await guards.correctTokens(inputTokens + outputTokens - estimate);
+    }
     return reply;
   } finally {
     await guards.leave();
@@ -92,15 +96,13 @@ async function sendRequest(
   question: Omit<ModelRequest, 'signal'>,
   starts: number,
 ): Promise<ModelReply> {
-  const context = Context.current();
-  const heartbeat = setInterval(() => context.heartbeat(), services.heartbeatTimeoutMs / 3);
   const end = await runBody({
     body: (signal) => model.complete({ ...question, signal }),
     deadlineMs: modelPolicy.timeoutMs,
     superseded: new AbortController().signal,
     onLate: () =>
       services.log.warn('a model answered after it was given up; the answer was dropped', { model: model.name }),
-  }).finally(() => clearInterval(heartbeat));
+  });
 
   if (end.kind === 'returned') return end.value as ModelReply;
   if (end.interruption === 'cancelled') throw cancelled('the run was cancelled while the model was asked');

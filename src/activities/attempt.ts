@@ -33,29 +33,37 @@ export interface Attempt {
 const offersWithoutTool = 5;
 const withoutToolDelayMs = 2_000;
 
-/** Finds tool and arguments. What the arguments are refused for is recorded before the ledger row is touched. */
+/**
+ * Finds tool and arguments. What the arguments are refused for is recorded before the ledger row is touched, and once
+ * `step` has resolved: the step that asked for the call is in the store.
+ */
 export async function prepareAttempt(
   services: Services,
   manifests: ManifestCache,
   input: CallToolInput,
+  step: Promise<void>,
 ): Promise<Attempt | { status: 'refused'; outcome: Outcome }> {
   const { call } = input;
   const tool = await manifests.tool(input.manifestHash, call.tool);
   const live = services.tools.get(call.tool);
   const recorder = new CallRecorder({ services, input, tool, live });
-  if (!tool) return await refuse(recorder, { class: 'unknown_tool', effectState: 'none' });
-  if (!live) return await withoutTool(recorder, call.tool);
+  const refuse = async (failure: ClassifiedFailure): Promise<{ status: 'refused'; outcome: Outcome }> => {
+    await step;
+    return { status: 'refused', outcome: await recorder.refuse(failure) };
+  };
+  if (!tool) return await refuse({ class: 'unknown_tool', effectState: 'none' });
+  if (!live) return await refuse(withoutTool(call.tool));
 
   let args = await loadArguments(services.store, call.arguments);
   if (input.validate) {
     const { inputSchema: schema, examples } = tool;
     const checked = await services.validator.validate({ schema, input: { value: args }, examples });
-    if (!checked.ok) return await refuse(recorder, checked.failure);
+    if (!checked.ok) return await refuse(checked.failure);
     args = checked.value;
   }
   const parsed = await live.parse(args);
   if (!parsed.ok) {
-    return await refuse(recorder, { class: 'validation_error', effectState: 'none', violations: parsed.violations });
+    return await refuse({ class: 'validation_error', effectState: 'none', violations: parsed.violations });
   }
   recorder.withArguments(args, parsed.value);
   const context = Context.current();
@@ -83,14 +91,8 @@ export async function prepareAttempt(
   };
 }
 
-async function refuse(
-  recorder: CallRecorder,
-  failure: ClassifiedFailure,
-): Promise<{ status: 'refused'; outcome: Outcome }> {
-  return { status: 'refused', outcome: await recorder.refuse(failure) };
-}
-
-function withoutTool(recorder: CallRecorder, name: string): Promise<{ status: 'refused'; outcome: Outcome }> {
+/** The failure of a call whose tool no worker has; throws while it may still be offered to others. */
+function withoutTool(name: string): ClassifiedFailure {
   if (Context.current().info.attempt <= offersWithoutTool) {
     throw notReady(
       `this worker's configuration has no tool "${name}", which the run was started with. Nothing was run. ` +
@@ -98,9 +100,9 @@ function withoutTool(recorder: CallRecorder, name: string): Promise<{ status: 'r
       withoutToolDelayMs,
     );
   }
-  return refuse(recorder, {
+  return {
     class: 'misconfigured',
     effectState: 'none',
     reason: `the tool "${name}" is not on the workers that were asked`,
-  });
+  };
 }

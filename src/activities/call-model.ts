@@ -7,11 +7,11 @@ import type { Manifest } from '../contract/manifest.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
 import type { ModelChoice } from '../config/config.js';
 import type { LiveAgent } from '../tools/tool.js';
-import type { Model, ModelReply, ModelRequest } from '../models/model.js';
+import type { Model, ModelReply, ModelRequest, OfferedTool } from '../models/model.js';
 import { usageOf } from '../models/usage.js';
 import { cutText } from '../policy/cut-text.js';
 import { digestOf } from '../policy/idempotency-key.js';
-import type { RecordedOutcome, Store, TurnKey } from '../store/store.js';
+import type { RecordedOutcome, RenderedMessage, Store, TurnKey } from '../store/store.js';
 import { StoreError } from '../store/store.js';
 import { notReady, turnFailed } from '../temporal/failure-mapper.js';
 import { askModel } from './ask-model.js';
@@ -24,6 +24,8 @@ import { systemPrompt } from './system-prompt.js';
 
 /** The assistant's text as it stands in a run's history; the whole is in the transcript. */
 const textPreviewCharacters = 4_000;
+/** Half of what a payload may have. */
+const mostTurnBytes = 1_048_576;
 
 /**
  * One model turn: the former step's outcomes are appended to the transcript, the model is asked, its calls are read,
@@ -39,14 +41,22 @@ export async function callModel(
   const { store } = services;
   requireStore(store, input.storeId);
   const turn = turnKey(input);
+  const refused = refusedOutcomes(services, input);
+  // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
+  const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
+  renderings?.catch(() => undefined);
   const stored = await store.getTurn(turn);
   if (stored) return stored;
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
-  await store.recordOutcomes(refusedOutcomes(services, input));
+  if (refused.length > 0) await store.recordOutcomes(refused);
   const conversation = await conversations.upTo(input.head);
-  const results = await toolMessages(store, conversation, input.answered);
+  const results = toolMessages(
+    conversation,
+    input.answered,
+    await (renderings ?? storedRenderings(store, input.answered)),
+  );
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
@@ -54,7 +64,7 @@ export async function callModel(
   const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
-  const usage = usageOf(reply, { ...question, signal: AbortSignal.abort() }, model.prices);
+  const usage = usageOf(reply, question, model.prices);
   const text = services.redactor.declared(reply.text);
   const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
   const kind = classifyTurn(
@@ -65,7 +75,7 @@ export async function callModel(
     turn,
     messages: added,
     result: {
-      calls: prepared,
+      calls: withinPayload(prepared),
       usage,
       text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
@@ -75,6 +85,20 @@ export async function callModel(
   });
   conversations.extend(input.head, added, result.head);
   return result;
+}
+
+/**
+ * A turn comes back as one payload of at most 2 MiB. Where very many calls were refused the history keeps their classes;
+ * their words are in the store, which is what the model is shown.
+ */
+function withinPayload(prepared: PreparedCall[]): PreparedCall[] {
+  if (Buffer.byteLength(JSON.stringify(prepared)) <= mostTurnBytes) return prepared;
+  return prepared.map((call): PreparedCall => {
+    if (call.status === 'ready' || !('failure' in call.outcome)) return call;
+    const { alternatives: _alternatives, ...failure } = call.outcome.failure;
+    const message = cutText(failure.message, 120);
+    return { ...call, outcome: { ...call.outcome, failure: { ...failure, message, suggestedAction: '' } } };
+  });
 }
 
 /** The same question gets the same stored answer: everything that the model's reply may depend on is in here. */
@@ -91,32 +115,35 @@ function turnKey(input: CallModelInput): TurnKey {
 }
 
 /** The stored renderings of the former step's outcomes: worded when they were recorded, and never again. */
-async function toolMessages(
-  store: Store,
-  conversation: TranscriptMessage[],
+function storedRenderings(store: Store, answered: AnsweredCall[]): Promise<(RenderedMessage | undefined)[]> {
+  return Promise.all(answered.map(async ({ key }) => (await store.getCall(key))?.rendered));
+}
+
+/** The former step's outcomes as the model is shown them, in the order of its calls. */
+function toolMessages(
+  conversation: readonly TranscriptMessage[],
   answered: AnsweredCall[],
-): Promise<TranscriptMessage[]> {
+  renderings: (RenderedMessage | undefined)[],
+): TranscriptMessage[] {
   const asked = conversation.at(-1);
   const calls = asked?.role === 'assistant' ? asked.calls : [];
-  return await Promise.all(
-    answered.map(async ({ callId, key }): Promise<TranscriptMessage> => {
-      const call = calls.find((candidate) => candidate.callId === callId);
-      const rendered = (await store.getCall(key))?.rendered;
-      if (!call || !rendered) {
-        throw new StoreError('missing_node', `the store does not hold the outcome of ${callId} (key ${key})`);
-      }
-      return {
-        role: 'tool',
-        callId,
-        providerCallId: call.providerCallId,
-        tool: call.tool,
-        modelName: call.modelName,
-        content: rendered.content,
-        failed: rendered.failed,
-        ...(rendered.attachments ? { attachments: rendered.attachments } : {}),
-      };
-    }),
-  );
+  return answered.map(({ callId, key }, index): TranscriptMessage => {
+    const call = calls.find((candidate) => candidate.callId === callId);
+    const rendered = renderings[index];
+    if (!call || !rendered) {
+      throw new StoreError('missing_node', `the store does not hold the outcome of ${callId} (key ${key})`);
+    }
+    return {
+      role: 'tool',
+      callId,
+      providerCallId: call.providerCallId,
+      tool: call.tool,
+      modelName: call.modelName,
+      content: rendered.content,
+      failed: rendered.failed,
+      ...(rendered.attachments ? { attachments: rendered.attachments } : {}),
+    };
+  });
 }
 
 /** The agent whose run this is; a worker that does not have it leaves its turns to one that does. */
@@ -146,24 +173,40 @@ function questionOf(
   manifest: Manifest,
   messages: TranscriptMessage[],
 ): Omit<ModelRequest, 'signal'> {
-  const tools = input.finalTurn
-    ? []
-    : manifest.tools.map(({ modelName, description, inputSchema }) => ({
-        modelName,
-        description,
-        inputSchema: schemaForProvider(inputSchema),
-      }));
   return {
     system: systemPrompt({
       instructions: liveAgent(services, input.agent)?.instructions ?? services.instructions,
-      ...(input.emphasis ? { emphasis: input.emphasis } : {}),
+      ...(input.emphasis ? { emphasis: namedForModel(input.emphasis, manifest) } : {}),
       ...(input.nudge ? { nudge: input.nudge } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
     }),
     messages,
-    tools,
+    tools: input.finalTurn ? [] : offeredTools(manifest),
     loadBody: (bodyId) => services.store.getBody(bodyId),
   };
+}
+
+const offered = new WeakMap<Manifest, OfferedTool[]>();
+
+/** The tools as a provider is shown them; made once for a manifest, which never changes. */
+function offeredTools(manifest: Manifest): OfferedTool[] {
+  const known = offered.get(manifest);
+  if (known) return known;
+  const tools = manifest.tools.map(({ modelName, description, inputSchema }) => ({
+    modelName,
+    description,
+    inputSchema: schemaForProvider(inputSchema),
+  }));
+  offered.set(manifest, tools);
+  return tools;
+}
+
+/** Tools by the names that the model was shown. */
+function namedForModel<T extends { tool: string }>(named: T[], manifest: Manifest): T[] {
+  return named.map((each) => {
+    const tool = manifest.tools.find(({ name }) => name === each.tool);
+    return tool ? { ...each, tool: tool.modelName } : each;
+  });
 }
 
 /** Reads the calls of a reply: those that can run get their keys, the others their outcomes. */
@@ -186,7 +229,7 @@ async function readCalls(
     redactor: services.redactor,
   });
   const answered: RecordedOutcome[] = [];
-  const prepared = calls.prepared.map((call): PreparedCall => {
+  const prepared = calls.prepared.map((call, index): PreparedCall => {
     if (call.status === 'ready') return call;
     const recorder = new CallRecorder({
       services,
@@ -196,7 +239,7 @@ async function readCalls(
       offeredTools: manifest.tools.map((tool) => tool.modelName),
     });
     const recorded = recorder.recorded(recorder.failed(call.failure, undefined));
-    recorder.logOutcome(recorded.outcome, call.failure);
+    recorder.logOutcome(recorded.outcome, call.failure, calls.recorded[index]?.rawArguments);
     answered.push(recorded);
     return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });

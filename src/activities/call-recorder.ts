@@ -4,7 +4,7 @@ import type { ClassifiedFailure, Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
 import { failureClasses } from '../policy/failure-classes.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow, LostStart } from '../policy/ledger.js';
 import { describeFailure, isVerbatim, uncutReason } from '../policy/model-message.js';
 import type { MessageContext } from '../policy/model-message.js';
 import { operatorRecord, outcomeRecord } from '../policy/operator-record.js';
@@ -15,6 +15,7 @@ import { kindOfOutput, shapeFailureOutput, verbatimTokens } from '../results/fai
 import { bytesPerToken } from '../results/tokens.js';
 import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
 import type { Tool } from '../tools/tool.js';
+import { outlastOutage } from './outlast-outage.js';
 import type { Services } from './services.js';
 
 export interface RecorderOptions {
@@ -155,15 +156,38 @@ export class CallRecorder {
     return { key, runKey, callId, tool, digest, outcome, rendered: this.render(outcome) };
   }
 
-  /** Stores an outcome where no claim is held (refused before anything ran, or a read), and returns it. */
-  async refuse(failure: ClassifiedFailure, row?: LedgerRow): Promise<Outcome> {
-    const outcome = this.failed(failure, row);
-    await this.#services.store.recordOutcomes([this.recorded(outcome)]);
+  /**
+   * Ends the call where no claim is held, and returns what is recorded: an outcome that was stored before; else `ifNone`, or
+   * `ifUnknown` where an earlier start may have had its effect. Whoever may still run it can change nothing any more.
+   */
+  async seal(ends: { ifNone: ClassifiedFailure; ifUnknown: ClassifiedFailure }): Promise<Outcome> {
+    const { runKey, callId, tool, digest, key } = this.#input.call;
+    const { store } = this.#services;
+    const row = (await store.getCall(key))?.row;
+    const ifNone = this.failed(ends.ifNone, row && { ...row, mayHaveHappened: false });
+    const ifUnknown = this.failed(ends.ifUnknown, row && { ...row, mayHaveHappened: true });
+    const effect = this.#tool?.policy.effect ?? { kind: 'once' };
+    const verdict = await store.applyLedger(
+      key,
+      { type: 'seal', call: { runKey, callId, tool, digest, effect }, ifNone, ifUnknown },
+      { ifNone: this.render(ifNone), ifUnknown: this.render(ifUnknown) },
+    );
+    if (verdict.type === 'settled') return verdict.outcome;
+    throw new TypeError(`sealing ${key} gave ${verdict.type}`);
+  }
+
+  /** Ends a call that was refused before anything ran. An earlier start, of another worker, may have run it all the same. */
+  async refuse(failure: ClassifiedFailure): Promise<Outcome> {
+    const reason = `an earlier start was lost, and then the call was refused${failure.reason ? `: ${failure.reason}` : ''}`;
+    const outcome = await this.seal({
+      ifNone: failure,
+      ifUnknown: { class: 'outcome_unknown', effectState: 'unknown', reason },
+    });
     this.logOutcome(outcome, failure);
     return outcome;
   }
 
-  /** The operator's record of a start that failed: stored, and logged as one line. */
+  /** The operator's record of a start that failed here: stored, and logged as one line. */
   async recordFailed(attempt: {
     row: LedgerRow;
     failure: ClassifiedFailure;
@@ -171,10 +195,50 @@ export class CallRecorder {
     durationMs: number;
     decision: string;
   }): Promise<void> {
-    const { row, failure, durationMs, decision } = attempt;
-    const { call } = this.#input;
-    const { store, redactor, workerIdentity, log } = this.#services;
+    const { row, durationMs, ...known } = attempt;
     const endedAtMs = Date.now();
+    await this.#recordEnd({
+      ...known,
+      start: row.starts,
+      worker: this.#services.workerIdentity,
+      startedAtMs: Math.round(endedAtMs - durationMs),
+      endedAtMs,
+      versions: { node: process.version },
+    });
+  }
+
+  /**
+   * The operator's record of a start whose worker vanished: whose it was, and how long its worker was known to live. The
+   * worker's own record of a failure, written just before it vanished, stays.
+   */
+  async recordLost(row: LedgerRow, failure: ClassifiedFailure, lost: LostStart): Promise<void> {
+    const noted = (await this.#services.store.getCall(row.key))?.attempts.find(({ start }) => start === row.starts);
+    if (noted?.failure) return;
+    // The times of its worker's clock, as for every other start; the ledger's are the store's.
+    const startedAtMs = noted?.startedAtMs ?? lost.begunAtMs;
+    await this.#recordEnd({
+      failure,
+      start: row.starts,
+      worker: noted?.worker ?? 'unknown',
+      startedAtMs,
+      endedAtMs: noted?.endedAtMs ?? startedAtMs + (lost.lapsedAtMs - lost.begunAtMs),
+      decision: 'worker_lost',
+    });
+  }
+
+  async #recordEnd(attempt: {
+    start: number;
+    worker: string;
+    startedAtMs: number;
+    endedAtMs: number;
+    failure: ClassifiedFailure;
+    thrown?: unknown;
+    decision: string;
+    versions?: Record<string, string>;
+  }): Promise<void> {
+    const { start, worker, startedAtMs, endedAtMs, failure, thrown, decision, versions } = attempt;
+    const { call } = this.#input;
+    const { store, redactor, log } = this.#services;
     const record = operatorRecord(
       {
         tool: call.tool,
@@ -183,43 +247,40 @@ export class CallRecorder {
         runKey: call.runKey,
         params: this.#args?.json ?? {},
         failure,
-        ...(attempt.thrown === undefined ? {} : { thrown: attempt.thrown }),
-        attempt: row.starts,
-        durationMs,
+        ...(thrown === undefined ? {} : { thrown }),
+        attempt: start,
+        durationMs: endedAtMs - startedAtMs,
         atMs: endedAtMs,
-        worker: workerIdentity,
+        worker,
         traceId: traceIdOf(call.runKey),
-        versions: { node: process.version },
+        ...(versions === undefined ? {} : { versions }),
         decision,
       },
       redactor,
     );
     log.warn('attempt failed', record);
-    await store.recordAttempt({
-      key: call.key,
-      start: row.starts,
-      worker: workerIdentity,
-      startedAtMs: Math.round(endedAtMs - durationMs),
-      endedAtMs,
-      failure: record,
-    });
+    await outlastOutage(() =>
+      store.recordAttempt({ key: call.key, start, worker, startedAtMs, endedAtMs, failure: record }),
+    );
   }
 
   /** A start that ended well. */
   async recordSucceeded(row: LedgerRow, durationMs: number): Promise<void> {
     const { store, workerIdentity } = this.#services;
     const endedAtMs = Date.now();
-    await store.recordAttempt({
-      key: this.#input.call.key,
-      start: row.starts,
-      worker: workerIdentity,
-      startedAtMs: Math.round(endedAtMs - durationMs),
-      endedAtMs,
-    });
+    await outlastOutage(() =>
+      store.recordAttempt({
+        key: this.#input.call.key,
+        start: row.starts,
+        worker: workerIdentity,
+        startedAtMs: Math.round(endedAtMs - durationMs),
+        endedAtMs,
+      }),
+    );
   }
 
-  /** One line for each call's end, whether a body ran or not. */
-  logOutcome(outcome: Outcome, failure?: ClassifiedFailure): void {
+  /** One line for each call's end, whether a body ran or not. `unread` are arguments that were refused, as they came. */
+  logOutcome(outcome: Outcome, failure?: ClassifiedFailure, unread?: string): void {
     const { redactor, workerIdentity, log } = this.#services;
     const { runKey } = this.#input.call;
     const record = outcomeRecord(
@@ -228,7 +289,7 @@ export class CallRecorder {
         runKey,
         worker: workerIdentity,
         traceId: traceIdOf(runKey),
-        ...(this.#args ? { params: this.#args.json } : {}),
+        ...(this.#args ? { params: this.#args.json } : unread === undefined ? {} : { params: unread }),
         ...(failure ? { failure } : {}),
       },
       redactor,

@@ -3,6 +3,7 @@ import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards, HeldUp } from '../guards/call-guards.js';
+import { lostStart } from '../policy/ledger.js';
 import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
 import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
 import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
@@ -14,14 +15,18 @@ import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
 import { guardCall } from './guard-call.js';
 import { judgeEnd, lostWorker, maskedResult } from './judge-end.js';
+import { outlastOutage } from './outlast-outage.js';
 import { reconcile } from './reconcile.js';
 import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
-import { runBody } from './run-body.js';
+import { runBody, whyCancelled } from './run-body.js';
 import type { BodyEnd } from './run-body.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStep, requireStore } from './store-identity.js';
 import { successOutcome } from './success-outcome.js';
 import type { SuccessfulEnd } from './success-outcome.js';
+
+/** The operator's record of a start whose end nobody saw. */
+const workerLost = 'worker_lost';
 
 /** How soon an attempt that may not run here and now is offered again. */
 const notReadyDelayMs = 1_000;
@@ -33,10 +38,12 @@ const notReadyDelayMs = 1_000;
  */
 export async function callTool(services: Services, manifests: ManifestCache, input: CallToolInput): Promise<Outcome> {
   requireStore(services.store, input.storeId);
-  await requireStep(services.store, input.call.runKey, input.stepNode);
-  const attempt = await prepareAttempt(services, manifests, input);
+  // Awaited before anything is written but a claim, which is asked for in the same round trip.
+  const step = requireStep(services.store, input.call.runKey, input.stepNode);
+  step.catch(() => undefined);
+  const attempt = await prepareAttempt(services, manifests, input, step);
   if (attempt.status === 'refused') return conclude(attempt.outcome);
-  return conclude(await new CallAttempt(services, attempt).run());
+  return conclude(await new CallAttempt(services, attempt, step).run());
 }
 
 /** A stored outcome as the activity reports it: a failed one fails the activity, so that the Temporal UI shows it. */
@@ -45,25 +52,33 @@ function conclude(outcome: Outcome): Outcome {
   return outcome;
 }
 
+/** How old the server's word on an attempt may be when its body begins. An ordinary claim takes milliseconds. */
+const confirmedForMs = 1_000;
+
 /** The phases of an attempt, in the order of the methods. Each returns the call's outcome as soon as there is one. */
 class CallAttempt {
   readonly #services: Services;
   readonly #attempt: Attempt;
+  readonly #step: Promise<void>;
   readonly #claim: Claim;
   readonly #guards: CallGuards;
   /** Why the call cannot be guarded, and so must not run. */
   readonly #unusable: ClassifiedFailure | undefined;
   /** Waited for guards in earlier attempts: part of the call's time budget. */
   #waitedMs = 0;
+  /** Of the body, on the monotonic clock. */
+  #startedAt = 0;
 
-  constructor(services: Services, attempt: Attempt) {
+  constructor(services: Services, attempt: Attempt, step: Promise<void>) {
     this.#services = services;
     this.#attempt = attempt;
+    this.#step = step;
     ({ guards: this.#guards, unusable: this.#unusable } = guardCall(services, attempt));
     this.#claim = new Claim({
       store: services.store,
       call: attempt.call,
       effect: attempt.tool.policy.effect,
+      worker: services.workerIdentity,
       leaseMs: services.heartbeatTimeoutMs,
       log: services.log,
     });
@@ -106,30 +121,75 @@ class CallAttempt {
 
   async #runGuarded(): Promise<Outcome> {
     const isRead = this.#attempt.tool.policy.effect.kind === 'read';
-    const known = isRead ? await this.#formerRead() : await this.#takeClaim();
+    const known = isRead ? await this.#formerRead() : await this.#takeConfirmedClaim();
     if (known) return known;
-    // A read that runs once too often harms nobody, and asking the server costs a round trip.
-    if (!isRead) await confirmWithServer(this.#claim);
     const begun = await this.#claim.begin();
     if (begun.type === 'settled') return begun.outcome;
     if (begun.type !== 'accepted') throw takenOver();
+    // No `await` from here to the body's first line: a call that began beside this one may block the event loop meanwhile.
+    const late = this.#tooLateToBegin();
+    if (late) {
+      await this.#claim.end('none', 0);
+      throw late;
+    }
     return await this.#execute(begun.row);
+  }
+
+  /** What may have happened while the ledger counted the start. */
+  #tooLateToBegin(): Error | undefined {
+    const context = Context.current();
+    const told = context.cancellationSignal.aborted ? whyCancelled(context) : undefined;
+    if (told === 'cancelled') return cancelled('the run was cancelled before the tool was started');
+    if (told === undefined && !this.#claim.hasOverslept()) return undefined;
+    return notReady('this worker was stopped or blocked before the tool was started', notReadyDelayMs);
   }
 
   /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
   async #formerRead(): Promise<Outcome | undefined> {
+    await this.#step;
     if (Context.current().info.attempt === 1) return undefined;
     const { call, tool, recorder } = this.#attempt;
     const row = (await this.#services.store.getCall(call.key))?.row;
     if (!row?.begun || row.outcome) return row?.outcome;
+    await recorder.recordLost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
-    return await recorder.refuse(lostWorker(), row);
+    return await recorder.refuse(lostWorker());
+  }
+
+  /**
+   * The claim, and the server's word that this attempt is still wanted; asked for side by side. Where the claim took long
+   * (a former start was reconciled, the process was stopped), the server is asked once more, because its word has to be
+   * fresh when the body begins. A read needs neither: one that runs once too often harms nobody.
+   */
+  async #takeConfirmedClaim(): Promise<Outcome | undefined> {
+    const askedAt = performance.now();
+    const [taken, confirmed] = await Promise.allSettled([this.#takeClaim(), this.#confirm()]);
+    if (taken.status === 'rejected') throw taken.reason;
+    if (taken.value) return taken.value;
+    try {
+      if (confirmed.status === 'rejected') throw confirmed.reason;
+      if (performance.now() - askedAt > confirmedForMs) await this.#confirm();
+    } catch (error) {
+      await this.#claim.giveBack();
+      throw error;
+    }
+    return undefined;
+  }
+
+  #confirm(): Promise<void> {
+    return confirmWithServer(this.#services.heartbeatTimeoutMs);
   }
 
   /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */
   async #takeClaim(): Promise<Outcome | undefined> {
-    const verdict = await this.#claim.take();
+    const [found, claimed] = await Promise.allSettled([this.#step, this.#claim.take()]);
+    if (found.status === 'rejected') {
+      await this.#claim.giveBack();
+      throw found.reason;
+    }
+    if (claimed.status === 'rejected') throw claimed.reason;
+    const verdict = claimed.value;
     switch (verdict.type) {
       case 'granted':
         return await this.#afterFormerStarts(verdict);
@@ -149,14 +209,26 @@ class CallAttempt {
   }
 
   /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
-  async #afterFormerStarts({ row, former, lost }: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
+  async #afterFormerStarts(granted: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
     const { tool, recorder } = this.#attempt;
+    const { row, former } = granted;
     const failure = lostWorker();
-    if (lost) await recorder.recordFailed({ row, failure, durationMs: 0, decision: 'worker_lost' });
+    const lost = granted.lost || (former === 'unknown' && (await this.#lastStartWasLost(row)));
+    if (granted.lostStart) await recorder.recordLost(row, failure, granted.lostStart);
     const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
     return await this.#settleFailed(failure, row);
+  }
+
+  /**
+   * Whether nobody told how the last start ended: the claim says it only to the first who takes the call over, and that one
+   * may have died before it decided.
+   */
+  async #lastStartWasLost(row: LedgerRow): Promise<boolean> {
+    const stored = await this.#services.store.getCall(row.key);
+    const told = stored?.attempts.find(({ start }) => start === row.starts)?.failure;
+    return told === undefined || told['decision'] === workerLost;
   }
 
   async #execute(row: LedgerRow): Promise<Outcome> {
@@ -165,10 +237,9 @@ class CallAttempt {
       1,
       Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
     );
-    const startedAt = performance.now();
-    this.#claim.renew();
+    const startedAt = (this.#startedAt = performance.now());
     this.#guards.begin();
-    try {
+    return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
         body: (signal) =>
           live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
@@ -183,16 +254,14 @@ class CallAttempt {
           }),
       });
       return await this.#conclude(row, end, performance.now() - startedAt);
-    } finally {
-      this.#claim.stopRenewing();
-    }
+    });
   }
 
   async #conclude(row: LedgerRow, end: BodyEnd, durationMs: number): Promise<Outcome> {
     const { store } = this.#services;
     const judged = await judgeEnd(this.#services, this.#attempt, end);
     if (judged.kind === 'succeeded') {
-      const success = await successOutcome(store, this.#attempt, judged.result, row);
+      const success = await outlastOutage(() => successOutcome(store, this.#attempt, judged.result, row));
       const [outcome] = await Promise.all([
         this.#settle(success),
         this.#attempt.recorder.recordSucceeded(row, durationMs),
@@ -201,7 +270,8 @@ class CallAttempt {
       return outcome;
     }
     if (end.interruption === 'superseded') {
-      // The claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      // Else the claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
+      if (judged.failure.effectState === 'none') await this.#claim.end('none', 0);
       throw takenOver();
     }
     // An interrupted body says nothing about its backend, unless it was interrupted for taking too long.
@@ -232,7 +302,7 @@ class CallAttempt {
       return { failure, decision: this.#decideRetry(failure, row, { refreshed, breakerRestMs, retryToken: false }) };
     }
     if (!decision.retry || !decision.refresh) return { failure, decision };
-    const refresh = await refreshCredentials(this.#services, this.#attempt, row);
+    const refresh = await refreshCredentials(this.#services, this.#attempt, { row, startedAt: this.#startedAt });
     if (refresh.kind === 'renewed') return { failure, decision };
     // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
     const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;
@@ -265,7 +335,12 @@ class CallAttempt {
   async #settleUnknown(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome | undefined> {
     const { store } = this.#services;
     const { tool, live } = this.#attempt;
-    const found = await reconcile(this.#services, this.#attempt, row);
+    const { superseded } = this.#claim;
+    const found = await this.#claim.renewedWhile(() => reconcile(this.#services, this.#attempt, { row, superseded }));
+    if (found.kind === 'interrupted') {
+      await this.#claim.end('unknown', 0);
+      throw notReady('this worker stopped before it knew what became of the call; another one asks', notReadyDelayMs);
+    }
     if (found.kind === 'done') {
       const result = await normalizeResult(found.result, {
         maxBytes: tool.policy.maxOutputBytes,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { Context } from '@temporalio/activity';
 import type { Outcome, ToolCall } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import type { LedgerCall, LedgerVerdict } from '../policy/ledger.js';
 import type { RenderedMessage, Store } from '../store/store.js';
 import type { ToolLog } from '../tools/tool.js';
+import { outlastOutage } from './outlast-outage.js';
 
 /** Beyond the lease: clocks of one machine, and the time a write takes. */
 const graceMs = 1_000;
@@ -17,21 +17,37 @@ export class Claim {
   readonly #store: Store;
   readonly #key: string;
   readonly #call: LedgerCall;
+  readonly #worker: string;
   readonly #leaseMs: number;
   readonly #token = randomUUID();
   readonly #superseded = new AbortController();
   readonly #log: ToolLog;
   #renewal: NodeJS.Timeout | undefined;
+  /** Calls of `renewedWhile` under way, one inside the other. */
+  #holders = 0;
   /** When the lease was last known to hold, on this process's own monotonic clock. */
   #heldAt = 0;
 
-  constructor(options: { store: Store; call: ToolCall; effect: Effect; leaseMs: number; log: ToolLog }) {
+  constructor(options: {
+    store: Store;
+    call: ToolCall;
+    effect: Effect;
+    /** Identity of this worker. */
+    worker: string;
+    leaseMs: number;
+    log: ToolLog;
+  }) {
     const { runKey, callId, tool, digest, key } = options.call;
     this.#store = options.store;
     this.#key = key;
     this.#call = { runKey, callId, tool, digest, effect: options.effect };
+    this.#worker = options.worker;
     this.#leaseMs = options.leaseMs;
     this.#log = options.log;
+  }
+
+  get tool(): string {
+    return this.#call.tool;
   }
 
   /** Aborted when another attempt has taken the call over, or may have: the lease lapsed and could not be renewed. */
@@ -49,11 +65,7 @@ export class Claim {
     });
   }
 
-  /**
-   * Counts the start of the body. `superseded` where the claim is gone; then nothing may run. An event loop that was
-   * blocked for longer than the lease while waiting for the answer makes the start void as well: somebody else may
-   * have taken the call over meanwhile.
-   */
+  /** Counts the start of the body. `superseded` where the claim is gone; then nothing may run. */
   async begin(): Promise<LedgerVerdict> {
     const askedAt = performance.now();
     const verdict = await this.#store.applyLedger(this.#key, {
@@ -61,23 +73,31 @@ export class Claim {
       call: this.#call,
       token: this.#token,
       leaseMs: this.#leaseMs,
+      by: { worker: this.#worker, atMs: Date.now() },
     });
-    if (verdict.type !== 'accepted') return verdict;
-    if (performance.now() - askedAt > this.#leaseMs) {
-      await this.end('none', 0);
-      return { type: 'superseded', row: verdict.row };
-    }
+    if (verdict.type === 'accepted') this.#heldAt = askedAt;
     return verdict;
   }
 
-  /** Keeps lease and activity alive until `stopRenewing`: both die together, one third before the time is over. */
-  renew(): void {
-    const context = Context.current();
-    this.#heldAt = performance.now();
-    this.#renewal = setInterval(() => {
-      context.heartbeat();
-      void this.#renewOnce();
-    }, this.#leaseMs / 3);
+  /**
+   * True where the lease may have lapsed since `begin` was asked: the event loop was blocked, or the process stopped.
+   * Somebody else may have taken the call over meanwhile, so the body must not run. To be asked in the same turn of the
+   * event loop as the body's start: calls that began together may be held up by the first one's body.
+   */
+  hasOverslept(): boolean {
+    return performance.now() - this.#heldAt > this.#leaseMs;
+  }
+
+  /** Renews the lease while `run` does. */
+  async renewedWhile<T>(run: () => Promise<T>): Promise<T> {
+    this.#holders += 1;
+    this.#renewal ??= setInterval(() => void this.#renewOnce(), this.#leaseMs / 3);
+    try {
+      return await run();
+    } finally {
+      this.#holders -= 1;
+      if (this.#holders === 0) this.#stopRenewing();
+    }
   }
 
   async #renewOnce(): Promise<void> {
@@ -91,12 +111,12 @@ export class Claim {
       if (verdict.type === 'accepted') this.#heldAt = askedAt;
       else this.#superseded.abort();
     } catch (error) {
-      this.#log.warn('the claim could not be renewed', { key: this.#key, error: String(error) });
+      this.#log.warn('the claim could not be renewed', { tool: this.tool, key: this.#key, error: String(error) });
       if (performance.now() - this.#heldAt > this.#leaseMs) this.#superseded.abort();
     }
   }
 
-  stopRenewing(): void {
+  #stopRenewing(): void {
     clearInterval(this.#renewal);
     this.#renewal = undefined;
   }
@@ -111,7 +131,7 @@ export class Claim {
 
   /** The attempt ended and another follows after `waitMs`. */
   end(effect: 'none' | 'unknown', waitMs: number): Promise<LedgerVerdict> {
-    return this.#store.applyLedger(this.#key, { type: 'end', token: this.#token, effect, waitMs });
+    return outlastOutage(() => this.#store.applyLedger(this.#key, { type: 'end', token: this.#token, effect, waitMs }));
   }
 
   /** Writes the outcome and its rendered message together. Where it came too late, says what is stored instead, if anything. */
@@ -119,7 +139,9 @@ export class Claim {
     outcome: Outcome,
     rendered: RenderedMessage,
   ): Promise<{ late: false; outcome: Outcome } | { late: true; stored: Outcome | undefined }> {
-    const verdict = await this.#store.applyLedger(this.#key, { type: 'settle', token: this.#token, outcome }, rendered);
+    const verdict = await outlastOutage(() =>
+      this.#store.applyLedger(this.#key, { type: 'settle', token: this.#token, outcome }, rendered),
+    );
     if (verdict.type === 'accepted') return { late: false, outcome };
     return { late: true, stored: verdict.row?.outcome };
   }

@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
 import { cancelled, notReady } from '../temporal/failure-mapper.js';
-import type { Claim } from './claim.js';
 import { whyCancelled } from './run-body.js';
 
 /** How soon an attempt that was not confirmed is offered again. */
@@ -8,29 +7,29 @@ const unconfirmedDelayMs = 1_000;
 
 /**
  * Just before the body: one heartbeat of our own, answered by the server. The SDK's heartbeats are throttled and
- * unanswered; this one tells an attempt that was given up, or a cancelled run, before anything is sent. Gives the claim
- * back and throws where the attempt must not run.
+ * unanswered; this one tells an attempt that was given up, or a cancelled run, before anything is sent. Throws where the
+ * attempt must not run; then the claim is to be given back. Waits for the answer no longer than the lease lasts
+ * (`deadlineMs`): after that the claim is void, and a connection that hangs must not hold the worker's slot.
  */
-export async function confirmWithServer(claim: Claim): Promise<void> {
+export async function confirmWithServer(deadlineMs: number): Promise<void> {
   const context = Context.current();
   if (context.cancellationSignal.aborted) {
-    await claim.giveBack();
     if (whyCancelled(context) === 'cancelled') throw cancelled('the run was cancelled before the tool was started');
-    throw notReady('this worker is stopping', unconfirmedDelayMs);
+    throw notReady('this attempt was told to stop before the tool was started', unconfirmedDelayMs);
   }
   let answer: { cancelRequested?: boolean | null; activityPaused?: boolean | null };
   try {
-    answer = await context.client.workflowService.recordActivityTaskHeartbeat({
-      namespace: context.info.namespace,
-      taskToken: context.info.taskToken,
-    });
+    answer = await context.client.withDeadline(Date.now() + deadlineMs, () =>
+      context.client.workflowService.recordActivityTaskHeartbeat({
+        namespace: context.info.namespace,
+        taskToken: context.info.taskToken,
+      }),
+    );
   } catch (error) {
-    await claim.giveBack();
     const why = error instanceof Error ? error.message : String(error);
     throw notReady(`the server did not confirm this attempt, so nothing was run: ${why}`, unconfirmedDelayMs);
   }
   if (!answer.cancelRequested && !answer.activityPaused) return;
-  await claim.giveBack();
   if (answer.cancelRequested) throw cancelled('the run was cancelled before the tool was started');
   throw notReady('this activity is paused', unconfirmedDelayMs);
 }

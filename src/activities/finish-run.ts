@@ -1,14 +1,23 @@
 import type { FinishRunInput } from '../contract/activities.js';
 import type { RecordedOutcome } from '../store/store.js';
+import { StoreError } from '../store/store.js';
 import { CallRecorder } from './call-recorder.js';
 import type { Services } from './services.js';
 import { requireStore } from './store-identity.js';
 
-/** Writes the run's end, and the outcomes that the workflow refused in its last step. Idempotent. */
+/**
+ * Writes the run's end, and the outcomes that the workflow refused in its last step. Idempotent. A store that has lost the
+ * run keeps nobody from ending it: the workflow itself has the result.
+ */
 export async function finishRun(services: Services, input: FinishRunInput): Promise<void> {
   requireStore(services.store, input.storeId);
   await services.store.recordOutcomes(refusedOutcomes(services, input));
-  await services.store.finishRun(input.runKey, input.result);
+  try {
+    await services.store.finishRun(input.runKey, input.result);
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'missing_run') throw error;
+    services.log.error('the end of a run could not be stored', { run_key: input.runKey, error: error.message });
+  }
 }
 
 /**

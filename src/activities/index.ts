@@ -1,3 +1,4 @@
+import { bookkeepingHeartbeatTimeoutMs } from '../contract/activities.js';
 import type { RunActivities } from '../contract/activities.js';
 import { closeAgentCall, openAgentCall } from './agent-call.js';
 import { callModel } from './call-model.js';
@@ -5,6 +6,7 @@ import { callTool } from './call-tool.js';
 import { ConversationCache } from './conversation-cache.js';
 import { endFormerAgent } from './end-former-agent.js';
 import { finishRun } from './finish-run.js';
+import { heartbeating } from './heartbeating.js';
 import { ManifestCache } from './services.js';
 import type { Services } from './services.js';
 import { settleCall } from './settle-call.js';
@@ -14,14 +16,16 @@ import { startRun } from './start-run.js';
 export function createActivities(services: Services): RunActivities {
   const manifests = new ManifestCache(services.store);
   const conversations = new ConversationCache(services.store);
+  const { heartbeatTimeoutMs } = services;
+  const bookkeeping = <T>(run: () => Promise<T>) => heartbeating(bookkeepingHeartbeatTimeoutMs, run);
   return {
-    startRun: (input) => startRun(services, input),
-    callModel: (input) => callModel(services, manifests, conversations, input),
-    callTool: (input) => callTool(services, manifests, input),
-    settleCall: (input) => settleCall(services, manifests, input),
-    finishRun: (input) => finishRun(services, input),
-    openAgentCall: (input) => openAgentCall(services, manifests, input),
-    closeAgentCall: (input) => closeAgentCall(services, manifests, input),
-    endFormerAgent: (input) => endFormerAgent(services, input),
+    startRun: (input) => bookkeeping(() => startRun(services, input)),
+    callModel: (input) => heartbeating(heartbeatTimeoutMs, () => callModel(services, manifests, conversations, input)),
+    callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, input)),
+    settleCall: (input) => bookkeeping(() => settleCall(services, manifests, input)),
+    finishRun: (input) => bookkeeping(() => finishRun(services, input)),
+    openAgentCall: (input) => bookkeeping(() => openAgentCall(services, manifests, input)),
+    closeAgentCall: (input) => bookkeeping(() => closeAgentCall(services, manifests, input)),
+    endFormerAgent: (input) => heartbeating(heartbeatTimeoutMs, () => endFormerAgent(services, input)),
   };
 }

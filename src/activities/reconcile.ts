@@ -1,26 +1,34 @@
-import { Context } from '@temporalio/activity';
 import type { LedgerRow } from '../policy/ledger.js';
 import type { Attempt } from './attempt.js';
 import { runBody } from './run-body.js';
 import type { Services } from './services.js';
 
-export type Found = { kind: 'done'; result: unknown } | { kind: 'fenced' } | { kind: 'unknown' };
+export type Found =
+  | { kind: 'done'; result: unknown }
+  | { kind: 'fenced' }
+  | { kind: 'unknown' }
+  /** This worker was stopped, or lost the call, before there was an answer: another attempt may ask again. */
+  | { kind: 'interrupted' };
 
 /**
  * Asks the tool what became of a start whose answer was lost. Anything but a clear answer is `unknown`: no tool, no
  * time, an error, or "not there" without the backend's promise to refuse a late arrival.
  */
-export async function reconcile(services: Services, attempt: Attempt, row: LedgerRow): Promise<Found> {
+export async function reconcile(
+  services: Services,
+  attempt: Attempt,
+  { row, superseded }: { row: LedgerRow; superseded: AbortSignal },
+): Promise<Found> {
   const { live, tool, value } = attempt;
   if (!live.reconcile) return { kind: 'unknown' };
-  const heartbeat = setInterval(() => Context.current().heartbeat(), services.heartbeatTimeoutMs / 3);
   const end = await runBody({
     body: async (signal) => await live.reconcile?.(value, attempt.contextFor(row, signal, tool.policy.timeoutMs)),
     deadlineMs: tool.policy.timeoutMs,
-    superseded: new AbortController().signal,
+    superseded,
     onLate: () => undefined,
-  }).finally(() => clearInterval(heartbeat));
+  });
   if (end.kind !== 'returned') {
+    if (end.interruption === 'stopping' || end.interruption === 'superseded') return { kind: 'interrupted' };
     services.log.warn('reconcile gave no answer', {
       tool: tool.name,
       key: attempt.call.key,

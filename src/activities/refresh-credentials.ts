@@ -2,11 +2,14 @@ import type { ClassifiedFailure } from '../contract/failure.js';
 import { classifyThrown, isControl } from '../policy/classify-thrown.js';
 import { failureClasses } from '../policy/failure-classes.js';
 import type { LedgerRow } from '../policy/ledger.js';
+import type { Tool } from '../tools/tool.js';
 import type { Attempt } from './attempt.js';
 import type { Services } from './services.js';
 
-/** Refreshes under way, by tool: parallel calls that all met a 401 share one. */
-const underWay = new Map<string, Promise<void>>();
+/** Refreshes under way: parallel calls that all met a 401 share one. */
+const underWay = new WeakMap<Tool, Promise<void>>();
+/** When the last one ended well, on this process's monotonic clock: a call that began before it was refused with the old credentials. */
+const renewedAt = new WeakMap<Tool, number>();
 
 export type Refreshed =
   | { kind: 'renewed' }
@@ -14,17 +17,26 @@ export type Refreshed =
   /** The token service was down: this is what happened to the call. */
   | { kind: 'outage'; failure: ClassifiedFailure };
 
-/** Renews a tool's credentials after a 401, once at a time in this worker. Never throws. */
-export async function refreshCredentials(services: Services, attempt: Attempt, row: LedgerRow): Promise<Refreshed> {
+/**
+ * Renews a tool's credentials after a 401, once at a time in this worker, and not at all where they were renewed since the
+ * refused start began (`startedAt`, of `performance.now()`). Never throws.
+ */
+export async function refreshCredentials(
+  services: Services,
+  attempt: Attempt,
+  { row, startedAt }: { row: LedgerRow; startedAt: number },
+): Promise<Refreshed> {
   const { live, tool } = attempt;
   if (!live.refresh) return { kind: 'refused' };
-  let refresh = underWay.get(tool.name);
+  if (startedAt < (renewedAt.get(live) ?? -Infinity)) return { kind: 'renewed' };
+  let refresh = underWay.get(live);
   if (!refresh) {
     const signal = AbortSignal.timeout(tool.policy.timeoutMs);
     refresh = live
       .refresh(attempt.contextFor(row, signal, tool.policy.timeoutMs))
-      .finally(() => underWay.delete(tool.name));
-    underWay.set(tool.name, refresh);
+      .then(() => void renewedAt.set(live, performance.now()))
+      .finally(() => underWay.delete(live));
+    underWay.set(live, refresh);
   }
   try {
     await refresh;

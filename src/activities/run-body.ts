@@ -5,7 +5,7 @@ export type Interruption =
   | 'deadline'
   /** The run was cancelled. */
   | 'cancelled'
-  /** The worker is stopping, or the activity was paused. */
+  /** The worker is stopping. */
   | 'stopping'
   /** Another attempt has taken over, or the server gave this one up. */
   | 'superseded';
@@ -45,7 +45,10 @@ export async function runBody(options: {
   };
 
   const context = Context.current();
-  const onCancelled = (): void => interrupt(whyCancelled(context));
+  const onCancelled = (): void => {
+    const why = whyCancelled(context);
+    if (why) interrupt(why);
+  };
   const onSuperseded = (): void => interrupt('superseded');
   context.cancellationSignal.addEventListener('abort', onCancelled, { once: true });
   options.superseded.addEventListener('abort', onSuperseded, { once: true });
@@ -90,10 +93,15 @@ function stillRunningAfter(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(resolve, ms, undefined).unref());
 }
 
-/** Temporal cancels an attempt for several reasons; only one of them is the run's cancellation. */
-export function whyCancelled(context: Context): Interruption {
+/**
+ * Temporal cancels an attempt for several reasons; only one of them is the run's cancellation. `undefined` where only the
+ * next attempt is meant (the activity was paused, or reset): to stop this one in its middle would make a known end of an
+ * unknown one, and the server takes its result.
+ */
+export function whyCancelled(context: Context): Interruption | undefined {
   const details = context.cancellationDetails;
-  if (details?.workerShutdown || details?.paused) return 'stopping';
-  if (details?.notFound || details?.timedOut || details?.reset) return 'superseded';
+  if (details?.workerShutdown) return 'stopping';
+  if (details?.notFound || details?.timedOut) return 'superseded';
+  if (details?.paused || details?.reset) return undefined;
   return 'cancelled';
 }

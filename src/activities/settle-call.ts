@@ -14,30 +14,11 @@ export async function settleCall(
   manifests: ManifestCache,
   input: SettleCallInput,
 ): Promise<Outcome> {
-  const { call } = input;
+  const { call, manifestHash } = input;
   requireStore(services.store, input.storeId);
-  const tool = await manifests.tool(input.manifestHash, call.tool);
+  const tool = await manifests.tool(manifestHash, call.tool);
   const recorder = new CallRecorder({ services, input, tool, live: services.tools.get(call.tool) });
-  const ifNone = recorder.failed(failureFor(input, 'none'), undefined);
-  const ifUnknown = recorder.failed(failureFor(input, 'unknown'), undefined);
-  const verdict = await services.store.applyLedger(
-    call.key,
-    {
-      type: 'seal',
-      call: {
-        runKey: call.runKey,
-        callId: call.callId,
-        tool: call.tool,
-        digest: call.digest,
-        effect: tool?.policy.effect ?? { kind: 'once' },
-      },
-      ifNone,
-      ifUnknown,
-    },
-    { ifNone: recorder.render(ifNone), ifUnknown: recorder.render(ifUnknown) },
-  );
-  if (verdict.type !== 'settled') throw new TypeError(`sealing ${call.key} gave ${verdict.type}`);
-  return verdict.outcome;
+  return await recorder.seal({ ifNone: failureFor(input, 'none'), ifUnknown: failureFor(input, 'unknown') });
 }
 
 function failureFor(input: SettleCallInput, effectState: 'none' | 'unknown'): ClassifiedFailure {

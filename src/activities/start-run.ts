@@ -19,12 +19,15 @@ export async function startRun(services: Services, input: StartRunInput): Promis
     messages: input.task === undefined ? [] : [{ role: 'user', text: input.task }],
   });
   const pinned = await services.store.getManifest(run.manifestHash);
+  // Where the conversation begins, not where it has got to: a run that is reset to its start asks its first question again,
+  // and is given the recorded answers one after another.
+  const [first] = await services.store.getChain(run.head);
   return {
     storeId: services.store.storeId,
     manifest: summarizeManifest(pinned ?? manifest),
     limits: { ...services.limits, ...input.limits },
     loopPolicy: services.loop,
-    head: run.head,
+    head: first?.id ?? '',
     searchAttributes: services.searchAttributes,
     heartbeatTimeoutMs: services.heartbeatTimeoutMs,
   };

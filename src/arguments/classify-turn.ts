@@ -14,22 +14,34 @@ export type TurnKind = 'calls' | 'answer' | 'empty' | 'textual-call';
 /** Classifies a reply. `toolNames` are the names that the model was shown; without them a call is known by its form only. */
 export function classifyTurn(reply: Pick<ModelReply, 'text' | 'calls'>, toolNames: Iterable<string> = []): TurnKind {
   if (reply.calls.length > 0) return 'calls';
-  const text = reply.text.trim();
+  // Zero-width characters are seen by nobody.
+  const text = reply.text.replace(/[\u200b-\u200d\u2060\ufeff]/g, '').trim();
   if (text === '') return 'empty';
   return isTextualCall(text, new Set(toolNames)) ? 'textual-call' : 'answer';
 }
 
 /** Marks that models put around calls which their server failed to recognise. */
 const CALL_MARKS =
-  /^(?:<tool_call>|<\|tool_call\|?>|<function[=_]|<invoke\b|<\|python_tag\|>|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|functools\[)/;
+  /^(?:<tool_call>|<\|tool_call\|?>|<function[=_]|<invoke\b|<\|python_tag\|>|<\|channel\|>commentary to=|<\|start\|>assistant<\|channel\|>commentary to=|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|functools\[)/;
 
 function isTextualCall(text: string, names: ReadonlySet<string>): boolean {
   if (CALL_MARKS.test(text)) return true;
-  const fenced = /^```[\w-]*\s*([\s\S]*?)\s*```$/.exec(text)?.[1];
+  // `[get(q=1)]`, as Llama writes calls.
+  const pythonic = /^\[([\w-]{1,64})\(/.exec(text)?.[1];
+  if (pythonic !== undefined && names.has(pythonic) && text.endsWith(')]')) return true;
+  // A sentence may stand before the fence, nothing after it.
+  const fenced = lastFence(text);
   const scanned = scanJson(fenced ?? text);
   if (!scanned.ok || (fenced ?? text).slice(scanned.end).trim() !== '') return false;
   const values = Array.isArray(scanned.value) ? scanned.value : [scanned.value];
   return values.length > 0 && values.every((value) => isCallObject(value, names));
+}
+
+/** What stands in the code fence that ends the text, where it is the only one. */
+function lastFence(text: string): string | undefined {
+  const [before, block, after, ...more] = text.split('```');
+  if (before === undefined || block === undefined || after?.trim() !== '' || more.length > 0) return undefined;
+  return block.replace(/^[\w-]*\s/, '').trim();
 }
 
 /** `{"name": …, "arguments": {…}}` in its spellings. Without a call's own mark it must name a tool that exists. */

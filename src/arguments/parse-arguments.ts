@@ -72,7 +72,7 @@ function readText(raw: string, options: ParseOptions): ReadText {
       return {
         ok: false,
         words: {
-          problem: `The arguments are encoded as text inside text more than ${MAX_UNWRAPS} times`,
+          problem: `they are encoded as text inside text more than ${MAX_UNWRAPS} times`,
           hint: 'Send the JSON object itself, not a text that contains it.',
         },
       };
@@ -125,7 +125,7 @@ function syntaxWords(text: string, problem: SyntaxProblem): SyntaxWords {
 
 function cutOff(text: string, how = 'the JSON is not complete'): SyntaxWords {
   return {
-    problem: `The arguments were cut off: ${text.length} characters were received and ${how} (${ending(text)})`,
+    problem: `they were cut off: ${text.length} characters were received and ${how} (${ending(text)})`,
     hint: 'Nothing was executed. Send the call again with shorter arguments, or split the work into several calls.',
   };
 }
@@ -144,7 +144,7 @@ function trailingText(text: string, after: number): SyntaxWords {
     };
   }
   return {
-    problem: `The arguments are not JSON: there is other text after the object (at character ${after + 1}: ${excerpt(text, after)})`,
+    problem: `they are not JSON: there is other text after the object (at character ${after + 1}: ${excerpt(text, after)})`,
     hint: 'Send the arguments as one JSON object and nothing else.',
   };
 }
@@ -167,7 +167,7 @@ function countValues(text: string): number | undefined {
 
 function wrongRoot(value: Json): SyntaxWords {
   return {
-    problem: `The arguments must be a JSON object, but ${rootName(value)} was sent`,
+    problem: `they must be a JSON object, but ${rootName(value)} was sent`,
     hint: 'Send the arguments as one JSON object, each argument as "name": value.',
   };
 }

@@ -22,6 +22,12 @@ export const DEFAULT_MAX_INPUT_BYTES = 1024 * 1024;
  */
 const INLINE_BYTES_OF_TURN = 256 * 1024;
 
+/**
+ * Calls of one turn that are taken up. Ten times what any task needs; a model that writes more is going round in circles,
+ * and their outcomes would not fit into one payload.
+ */
+export const MOST_CALLS_OF_TURN = 500;
+
 const PREVIEW_CHARACTERS = 300;
 /** Of a name that no tool has, as the outcome keeps it: outcomes travel through the history, whatever a model writes. */
 const NAME_CHARACTERS = 200;
@@ -71,12 +77,13 @@ export interface PreparedCalls {
  * repaired where that loses nothing, and checked. Rejects only where `putBody` does; a bad call is a value.
  */
 export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCalls> {
-  const { runKey, step, reply } = input;
-  const providerIds = providerCallIds(reply.calls, { runKey, step, used: input.usedProviderIds });
+  const { runKey, step } = input;
+  const calls = input.reply.calls.slice(0, MOST_CALLS_OF_TURN);
+  const providerIds = providerCallIds(calls, { runKey, step, used: input.usedProviderIds });
   const tools = new Map(input.manifest.tools.map((tool) => [tool.modelName, tool]));
   const room: TurnRoom = { bytes: INLINE_BYTES_OF_TURN };
   const each = await Promise.all(
-    reply.calls.map((raw, index) =>
+    calls.map((raw, index) =>
       prepareCall({
         raw,
         room,
@@ -84,6 +91,7 @@ export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCa
         providerCallId: providerIds[index] as string,
         tools,
         input,
+        dropped: index === MOST_CALLS_OF_TURN - 1 ? input.reply.calls.length - MOST_CALLS_OF_TURN : 0,
       }),
     ),
   );
@@ -102,19 +110,25 @@ interface OneCall {
   providerCallId: string;
   tools: ReadonlyMap<string, ManifestTool>;
   input: PrepareCallsInput;
+  /** Calls after this one that are not taken up; told in its place. */
+  dropped: number;
 }
 
 async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prepared: PreparedOrRefused }> {
   const { raw, callId, providerCallId, tools } = one;
   const tool = tools.get(raw.modelName);
+  const mask = (text: string) => one.input.redactor?.declared(text) ?? text;
+  // A name that no tool has may hold anything.
+  const modelName = tool ? raw.modelName : mask(raw.modelName);
   const recorded: RecordedCall = {
     callId,
     providerCallId,
-    tool: tool?.name ?? raw.modelName,
-    modelName: raw.modelName,
-    rawArguments: one.input.redactor?.declared(raw.rawArguments) ?? raw.rawArguments,
+    tool: tool?.name ?? modelName,
+    modelName,
+    rawArguments: mask(raw.rawArguments),
   };
-  if (!tool) return { recorded, prepared: refused(one, cutName(raw.modelName), unknownTool(raw.modelName, tools)) };
+  if (!tool) return { recorded, prepared: refused(one, cutName(modelName), unknownTool(modelName, tools)) };
+  if (one.dropped > 0) return { recorded, prepared: refused(one, tool.name, tooMany(one.dropped)) };
   const checked = await checkArguments(one, tool);
   if (!checked.ok) return { recorded, prepared: refused(one, tool.name, checked.failure, checked.value) };
   const digest = digestOf(checked.value);
@@ -229,11 +243,21 @@ export function unknownTool(name: string, tools: ReadonlyMap<string, unknown>): 
   };
 }
 
+function tooMany(dropped: number): ClassifiedFailure {
+  return {
+    class: 'budget_exhausted',
+    effectState: 'none',
+    reason: `one reply may ask for at most ${MOST_CALLS_OF_TURN} calls; the ${dropped} after this one were dropped as well`,
+    public: true,
+    hint: 'Ask for fewer calls at once.',
+  };
+}
+
 function tooLarge(bytes: number, limit: number): ClassifiedFailure {
   return {
     class: 'input_too_large',
     effectState: 'none',
-    reason: `The arguments have ${bytes} bytes, and at most ${limit} are accepted; nothing was executed.`,
+    reason: `they have ${bytes} bytes, and at most ${limit} are accepted; nothing was executed.`,
     public: true,
     hint: 'Send less: split the work into several calls, or pass a reference (a path, a URL, an identifier) instead of the content.',
   };

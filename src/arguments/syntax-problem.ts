@@ -75,15 +75,15 @@ function words(text: string, { kind, at, word = '' }: SyntaxProblem): { say: str
     case 'single_quotes':
       return {
         say: /\b(?:True|False|None)\b/.test(text)
-          ? 'The arguments are written as a Python literal, with single quotes, which JSON does not know'
-          : 'The arguments use single quotes, which JSON does not know',
+          ? 'they are written as a Python literal, with single quotes, which JSON does not know'
+          : 'they use single quotes, which JSON does not know',
         hint: 'Use double quotes around keys and text, and true, false and null as JSON writes them.',
       };
     case 'curly_quotes':
-      return { say: 'The arguments use typographic quotes', hint: 'Use plain double quotes (") around keys and text.' };
+      return { say: 'they use typographic quotes', hint: 'Use plain double quotes (") around keys and text.' };
     case 'python_literal':
       return {
-        say: `The arguments are written as a Python literal: ${word} does not exist in JSON`,
+        say: `they are written as a Python literal: ${word} does not exist in JSON`,
         hint: 'Write true, false and null, and double quotes around keys and text.',
       };
     case 'trailing_comma':
@@ -92,7 +92,7 @@ function words(text: string, { kind, at, word = '' }: SyntaxProblem): { say: str
         hint: 'Leave the last comma out, or add what should follow it.',
       };
     case 'comment':
-      return { say: 'The arguments hold a comment, which JSON does not know', hint: 'Leave comments out.' };
+      return { say: 'they hold a comment, which JSON does not know', hint: 'Leave comments out.' };
     case 'unquoted_key':
       return { say: 'A key is not in double quotes', hint: 'Put every key in double quotes.' };
     case 'missing_comma':
@@ -110,15 +110,15 @@ function words(text: string, { kind, at, word = '' }: SyntaxProblem): { say: str
 function unexpectedWords(text: string, at: number): { say: string; hint: string } {
   if (text[at] === '<') {
     return {
-      say: 'The arguments are written with tags (XML or HTML), not as JSON',
+      say: 'they are written with tags (XML or HTML), not as JSON',
       hint: 'Send the arguments as a JSON object, each argument as "name": value.',
     };
   }
   const atStart = text.slice(0, at).trim() === '';
   if (atStart && text.includes('{')) {
-    return { say: 'The arguments are not JSON: there is other text before the object', hint: ONE_OBJECT };
+    return { say: 'they are not JSON: there is other text before the object', hint: ONE_OBJECT };
   }
-  return { say: atStart ? 'The arguments are not JSON' : 'The arguments are not valid JSON', hint: ONE_OBJECT };
+  return { say: atStart ? 'they are not JSON' : 'they are not valid JSON', hint: ONE_OBJECT };
 }
 
 function shown(word: string): string {

@@ -213,7 +213,7 @@ function tookTooLong(timeLimitMs: number): ClassifiedFailure {
   return {
     class: 'validation_error',
     effectState: 'none',
-    reason: `The arguments could not be checked against the tool's schema within ${timeLimitMs / 1000} seconds, so nothing was executed.`,
+    reason: `they could not be checked against the tool's schema within ${timeLimitMs / 1000} seconds, so nothing was executed.`,
     public: true,
     hint: 'Send shorter and plainer values, or use another tool.',
   };

@@ -1,6 +1,6 @@
 import type { ResolvedConfig } from '../config/config.js';
 import { connectClient, type FoundServer } from '../server/connection.js';
-import { openSqliteStore } from '../store/sqlite-store.js';
+import { openStore } from '../store/open-store.js';
 import type { PerdureParts } from './run-reader.js';
 import { TemporalRuns } from './temporal-runs.js';
 
@@ -12,7 +12,7 @@ const USUAL_UI = { address: '127.0.0.1:7233', url: 'http://localhost:8233' };
  * Throws `StoreError` and `ServerUnreachableError`, and leaves nothing open then.
  */
 export async function openParts(config: ResolvedConfig, server: FoundServer | undefined): Promise<PerdureParts> {
-  const store = await openSqliteStore({ path: config.storePath });
+  const store = await openStore(config.store);
   if (!server) return { store, server: undefined };
   try {
     const connection = await connectClient(server);

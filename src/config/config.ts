@@ -3,6 +3,7 @@ import type { RunLimits } from '../contract/run.js';
 import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from '../store/open-store.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
 /** What a person writes in `perdure.config.ts`. Loaded by worker and client; only workers execute tools. */
@@ -11,6 +12,11 @@ export interface PerdureConfig {
   model?: ModelChoice;
   /** What `defineTool`, `httpTool` and other sources made. */
   tools: Tool[];
+  /**
+   * Groups of tools that serve the same purpose, by name: after a failure of one, the model is offered the others. Never
+   * used silently. `alternatives` of a tool says the same in one direction.
+   */
+  equivalents?: string[][];
   /** System prompt; perdure adds its failure protocol. */
   instructions?: string;
   limits?: Partial<{
@@ -32,10 +38,11 @@ export interface PerdureConfig {
     /** Equal calls with equal results that run; the next one is refused. Default 2. */
     equalCalls?: number;
   };
-  store?: {
-    /** SQLite file. Default `.perdure/store.db` beside the configuration. */
-    path?: string;
-  };
+  /**
+   * Where runs are kept: a SQLite file (default `.perdure/store.db` beside the configuration), or a PostgreSQL database for
+   * workers on several machines. The environment variable `PERDURE_STORE`, a file or a `postgres://` URL, overrides it.
+   */
+  store?: Partial<SqliteChoice> | Partial<PostgresChoice>;
   worker?: {
     /** Time without a sign of life after which a worker is taken for dead; also the lease of a claim. Default 10 s. */
     heartbeatTimeoutMs?: Duration;
@@ -73,7 +80,7 @@ export interface ResolvedConfig {
   limits: RunLimits;
   modelLimits: LimiterLimits | undefined;
   loop: LoopPolicy;
-  storePath: string;
+  store: StoreChoice;
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
   secrets: string[];

@@ -5,6 +5,7 @@ import type { RunLimits } from '../contract/run.js';
 import { resolveFaults } from '../faults/resolve-faults.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';
+import { resolveAlternatives } from '../tools/alternatives.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
 import { resolveLimiter } from '../tools/shared-limits.js';
 import { readArtifactName } from '../tools/read-artifact.js';
@@ -25,6 +26,7 @@ import {
 import { ConfigError } from './config-error.js';
 import type { PerdureConfig, ResolvedConfig } from './config.js';
 import { parseDuration } from './duration.js';
+import { resolveStore } from './resolve-store.js';
 
 /**
  * What holds where the configuration says nothing. 25 steps end a run that goes in circles before it costs much;
@@ -34,10 +36,9 @@ export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
   loop: { equalCalls: 2, onExhausted: 'stop' },
-  storePath: '.perdure/store.db',
   heartbeatTimeoutMs: 10_000,
   maxConcurrentCalls: 50,
-} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop' | 'storePath'> & {
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'> & {
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
 };
@@ -45,6 +46,7 @@ export const configDefaults = {
 const configKeys = [
   'model',
   'tools',
+  'equivalents',
   'instructions',
   'limits',
   'prices',
@@ -74,10 +76,10 @@ export async function resolveConfig(
   refuseUnknownKeys('', given, configKeys);
   const limits = resolveLimits('limits', given['limits']);
   const prices = resolvePrices(given['prices']);
-  const tools = checkTools(given['tools']);
-  const store = resolveStore(given['store']);
+  const tools = resolveAlternatives(checkTools(given['tools']), given['equivalents']);
+  const { store, secrets: storeSecrets } = resolveStore(given['store'], { rootDir, env });
   const worker = resolveWorker(given['worker']);
-  const secrets = resolveSecrets(given, env);
+  const secrets = resolveSecrets(given, env, storeSecrets);
   const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
   const instructions = resolveInstructions(given['instructions']);
   const faults = resolveFaults({
@@ -103,7 +105,7 @@ export async function resolveConfig(
     limits,
     modelLimits: resolveLimiter('modelLimits', given['modelLimits']),
     loop: resolveLoop(given['loop']),
-    storePath: resolve(rootDir, store),
+    store,
     ...worker,
     secrets,
     workflowsPath,
@@ -221,13 +223,6 @@ function resolveInstructions(instructions: unknown): string {
   throw new ConfigError('instructions', `expected text, got ${shown(instructions)}`);
 }
 
-function resolveStore(store: unknown): string {
-  if (store === undefined) return configDefaults.storePath;
-  const given = checkObject('store', store);
-  refuseUnknownKeys('store', given, ['path']);
-  return given['path'] === undefined ? configDefaults.storePath : checkText('store.path', given['path']);
-}
-
 function resolveWorker(worker: unknown): Pick<ResolvedConfig, 'heartbeatTimeoutMs' | 'maxConcurrentCalls'> {
   const given = worker === undefined ? {} : checkObject('worker', worker);
   refuseUnknownKeys('worker', given, ['heartbeatTimeoutMs', 'maxConcurrentCalls']);
@@ -248,6 +243,7 @@ function resolveWorker(worker: unknown): Pick<ResolvedConfig, 'heartbeatTimeoutM
 function resolveSecrets(
   given: Record<string, unknown>,
   env: Readonly<Record<string, string | undefined>>,
+  ofStore: string[],
 ): ResolvedConfig['secrets'] {
   const { secrets = [], secretEnv = [] } = given;
   if (!Array.isArray(secrets)) throw new ConfigError('secrets', `expected a list of texts, got ${shown(secrets)}`);
@@ -262,7 +258,8 @@ function resolveSecrets(
   });
   // A variable that is not set on this machine has no value to hide.
   const fromEnv = checkTexts('secretEnv', secretEnv).map((name) => env[name] ?? '');
-  return [...new Set([...(secrets as string[]), ...fromEnv.filter((value) => value.length >= shortestSecret)])];
+  const found = [...fromEnv, ...ofStore].filter((value) => value.length >= shortestSecret);
+  return [...new Set([...(secrets as string[]), ...found])];
 }
 
 function resolveWorkflows(workflows: unknown, rootDir: string): string | undefined {

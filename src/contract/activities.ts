@@ -3,6 +3,12 @@ import type { LoopPolicy } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
 import type { AgentOrigin, AgentRunResult, RunCounters, RunLimits } from './run.js';
 
+/**
+ * After how much silence the worker of a bookkeeping activity (`startRun`, `settleCall`, `finishRun`) is taken for dead,
+ * milliseconds. They take milliseconds and may be repeated; without heartbeats a lost one cost its whole minute.
+ */
+export const bookkeepingHeartbeatTimeoutMs = 3_000;
+
 /** Input of the `startRun` activity: pins the tools, writes the run's root. */
 export interface StartRunInput {
   runKey: string;

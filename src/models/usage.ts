@@ -5,12 +5,15 @@ import type { Model, ModelReply, ModelRequest } from './model.js';
 /** Rule of thumb for English text in the vendors' own documents; good enough to keep a budget from never filling. */
 const CHARACTERS_PER_TOKEN = 4;
 
+/** What of a request has tokens. */
+type Question = Pick<ModelRequest, 'system' | 'messages' | 'tools'>;
+
 /**
  * What a turn used. Each number that the provider reported is taken where it is finite and not negative; each other one is
  * estimated from the text that was sent or received (images are not counted), and the usage is marked. A budget never
  * meets NaN. `costUsd` is 0 without prices.
  */
-export function usageOf(reply: ModelReply, request: ModelRequest, prices: Model['prices']): TurnUsage {
+export function usageOf(reply: ModelReply, request: Question, prices: Model['prices']): TurnUsage {
   const reportedInput = count(reply.usage?.inputTokens);
   const reportedOutput = count(reply.usage?.outputTokens);
   const inputTokens = reportedInput ?? tokensIn(requestCharacters(request));
@@ -23,7 +26,7 @@ export function usageOf(reply: ModelReply, request: ModelRequest, prices: Model[
 }
 
 /** About how many tokens a request has, before it is sent; images are not counted. */
-export function estimateInputTokens(request: Omit<ModelRequest, 'signal'>): number {
+export function estimateInputTokens(request: Question): number {
   return tokensIn(requestCharacters(request));
 }
 
@@ -35,7 +38,7 @@ function tokensIn(characters: number): number {
   return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }
 
-function requestCharacters(request: Pick<ModelRequest, 'system' | 'messages' | 'tools'>): number {
+function requestCharacters(request: Question): number {
   const tools = request.tools.length === 0 ? 0 : JSON.stringify(request.tools).length;
   return request.messages.reduce((sum, message) => sum + messageCharacters(message), request.system.length + tools);
 }

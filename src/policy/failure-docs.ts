@@ -16,6 +16,28 @@ const families: Record<FailureFamily, string> = {
   loop: "the run's own defences",
 };
 
+/** What holds for every class. */
+const aroundTheTable = [
+  '## What a tool can add',
+  '',
+  '- `throw new ToolError({ class, effect, publicMessage, hint, alternatives, retryAfterMs })` says exactly what happened. `effect` is `unknown` unless the tool says otherwise.',
+  '- `isFailure(result)` makes a failure of a result that is really a refusal.',
+  "- `messages: { not_found: { message, suggestedAction } }` replaces the model's texts of a class, in the tool's own language. `{tool}`, `{reason}`, `{attempts}` and the other names of src/policy/failure-words.ts are filled in.",
+  "- `alternatives: ['search_cached']` of a tool, and `equivalents: [['search_web', 'search_cached']]` of the configuration, name tools that may serve instead. The model is offered them; they are never used silently. A name that no tool has is a `ConfigError`.",
+  '- `suggest(input, failure)` adds a hint (other arguments, another strategy) and alternatives to one failure.',
+  "- `failureOutput: 'verbatim'` is for compilers and test runners: their output is the message, whole up to 25,000 tokens, with `kind: compile | dependency | test`.",
+  '- `ctx.bestEffort(name, run)` logs the failure of a side matter and leaves the outcome alone.',
+  '',
+  '## How the model is told',
+  '',
+  '1. Each call gets one tool message, as shown below. A long reason is cut, head and tail kept; `truncated.artifact_id` then names the whole for `read_artifact`.',
+  '2. After three failures in a row of a tool the system message points at it, once until the tool succeeds.',
+  "3. `failureDigest(outcomes)` lists all failures so far in a few lines, for wherever a context is shortened. It is exported, like `renderOutcome` and the system text `failureProtocol`, for people's own loops (`perdure`, `perdure/workflow`).",
+  '',
+  'Operators read [the log](operator-log.md), or `perdure show RUN --call c3.1`.',
+  '',
+];
+
 /** The whole page, in Markdown. */
 export function failureTableMarkdown(): string {
   return [
@@ -37,6 +59,7 @@ export function failureTableMarkdown(): string {
     '',
     '`retryable` is what the model reads: whether the unchanged call may succeed later. Under `breaker`, `counts` opens the breaker and blows the fuse, `fuse` blows the fuse only.',
     '',
+    ...aroundTheTable,
     ...failureClassNames.flatMap(section),
   ].join('\n');
 }

@@ -126,7 +126,7 @@ export const failureWords: Record<FailureClass, FailureWords> = {
   protocol_error: {
     meaning: 'Something answered, but not in the promised form (HTML for JSON, a cut body, a broken protocol).',
     message:
-      'The service behind {tool} answered, but its answer could not be read[ ({status})][ after {attempts}][: {reason}].',
+      'The service behind {tool} answered, but its answer could not be read[ ({status})][, even after {attempts}][: {reason}].',
     suggestedAction: 'Try a different request[, or use {alternatives}|, or tell the user].',
     operator: 'Often a proxy, a login page or a wrong base URL. Look at the first bytes of the body in the record.',
   },
@@ -139,7 +139,7 @@ export const failureWords: Record<FailureClass, FailureWords> = {
   conflict_in_progress: {
     meaning: 'The service is still working on this very call from an earlier attempt.',
     message: 'The service behind {tool} is still working on an earlier call[: {reason}].',
-    suggestedAction: 'Do not start it anew. [In {wait}|In a while], look[ with {check}] whether it has finished.',
+    suggestedAction: 'Do not start it again. [In {wait}|In a while], check[ with {check}] whether it has finished.',
     operator: "The service's own processing is slower than the call's time budget.",
   },
   idempotency_mismatch: {
@@ -222,7 +222,7 @@ export const failureWords: Record<FailureClass, FailureWords> = {
   },
   repeated_call_blocked: {
     meaning: 'The same call with the same result was about to run once more.',
-    message: 'This same call to {tool} was made before with the same result, so it was not run again[: {reason}].',
+    message: 'This same call to {tool} was made before with the same result[ ({reason})], so it was not run again.',
     suggestedAction: 'Use the result that you have, change the approach, or sum up what is known and ask the user.',
     operator: 'If repeating is the purpose, mark the tool `polling`.',
   },

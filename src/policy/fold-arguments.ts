@@ -71,6 +71,9 @@ function withoutFields(value: JsonObject, names: ReadonlySet<string>): JsonObjec
   return kept.length === 0 ? value : Object.fromEntries(kept);
 }
 
+/** `word`, `Word` or `WORD`, and how a sentence ends. `aBc`, `a-b` and `a1` are none. */
+const plainWord = /^(?:\p{Ll}+|\p{Lu}\p{Ll}*|\p{Lu}+|\p{Lo}+)[.,;:!?…]*$/u;
+
 function foldText(text: string): string {
   // NFKC joins full-width and composed forms; format characters (zero-width spaces, direction marks) are not seen.
   const trimmed = text
@@ -83,8 +86,8 @@ function foldText(text: string): string {
     const sameNumber = String(number) === trimmed || /^-?(?:0|[1-9]\d{0,14})(?:\.\d*0+|\.|e\+?\d{1,2})$/i.test(trimmed);
     return sameNumber ? String(number) : trimmed;
   }
-  // One word of letters alone is text; with digits or signs in it, it is an identifier, where case may matter.
-  if (!/\s/.test(trimmed) && !/^[^\p{L}\p{N}]*\p{L}+[.,;:!?…]*$/u.test(trimmed)) return trimmed;
+  // Several words are text, and so is one as people write it; any other is an identifier, where case and signs may matter.
+  if (!/\s/.test(trimmed) && !plainWord.test(trimmed)) return trimmed;
   return trimmed
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, ' ')

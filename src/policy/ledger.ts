@@ -50,9 +50,10 @@ export type LedgerEvent =
   | { type: 'claim'; call: LedgerCall; token: string; leaseMs: number; graceMs: number }
   /**
    * Just before the body: re-reads the claim and counts the start. A read begins without a claim. Refused where the start
-   * could be a second effect (`startIsSafe`), whatever the caller has concluded.
+   * could be a second effect (`startIsSafe`), whatever the caller has concluded. An accepted start is noted by the store
+   * as that worker's, in the same transaction, so that whoever finds it lost can say whose it was.
    */
-  | { type: 'begin'; call: LedgerCall; token: string; leaseMs: number }
+  | { type: 'begin'; call: LedgerCall; token: string; leaseMs: number; by?: StartedBy }
   | { type: 'renew'; token: string; leaseMs: number }
   /** The backend was fenced (`reconcile` said so): a start whose answer was lost can no longer have an effect. */
   | { type: 'fenced'; token: string }
@@ -65,15 +66,29 @@ export type LedgerEvent =
   /** Nobody may run the body any more. The outcome recorded depends on whether a start may have had its effect. */
   | { type: 'seal'; call: LedgerCall; ifNone: Outcome; ifUnknown: Outcome };
 
+/** Who starts a body, and when on its own clock (epoch milliseconds), which tells its end as well. */
+export interface StartedBy {
+  worker: string;
+  atMs: number;
+}
+
 /** What the former holder of a claim left behind, as the next one must know before it runs anything. */
 export type FormerStart = 'never' | 'proved-none' | 'unknown';
 
+/** The last start of a body whose holder vanished. Epoch milliseconds on the store's clock. */
+export interface LostStart {
+  begunAtMs: number;
+  /** Until then its holder was known to live, at the latest. */
+  lapsedAtMs: number;
+}
+
 export type LedgerVerdict =
   /**
-   * The token holds the row. `lost` is true where the former holder vanished in mid-body (its lease lapsed). With `former`
-   * unknown the caller must ask `startIsSafe`, and where it is not, reconcile or settle as unknown; `begin` is refused.
+   * The token holds the row. `lost` is true where the former holder vanished in mid-body (its lease lapsed); `lostStart`
+   * tells of that start. With `former` unknown the caller must ask `startIsSafe`, and where it is not, reconcile or settle
+   * as unknown; `begin` is refused.
    */
-  | { type: 'granted'; row: LedgerRow; former: FormerStart; lost: boolean }
+  | { type: 'granted'; row: LedgerRow; former: FormerStart; lost: boolean; lostStart?: LostStart }
   | { type: 'accepted'; row: LedgerRow }
   /** An outcome is stored: return it, run nothing. */
   | { type: 'settled'; row: LedgerRow; outcome: Outcome }
@@ -151,8 +166,13 @@ function emptyRow(key: string, call: LedgerCall, nowMs: number): LedgerRow {
   };
 }
 
+/** A row written for a call that never ran may not know the arguments' digest (''): the key, which holds it, is enough. */
+function isOtherCall(row: LedgerRow, call: LedgerCall): boolean {
+  return row.digest !== '' && call.digest !== '' && row.digest !== call.digest;
+}
+
 function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: number): LedgerTransition {
-  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const holderGoneAtMs = row.leaseUntilMs + event.graceMs;
   // Asking again with the same token is granted again (an answer may have been lost), but not once its body has begun.
@@ -172,11 +192,12 @@ function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: nu
     updatedAtMs: nowMs,
   };
   const former: FormerStart = granted.mayHaveHappened ? 'unknown' : granted.starts === 0 ? 'never' : 'proved-none';
-  return { write: granted, verdict: { type: 'granted', row: granted, former, lost } };
+  const verdict = { type: 'granted', row: granted, former, lost } as const;
+  return { write: granted, verdict: lost ? { ...verdict, lostStart: lostStart(row, nowMs) } : verdict };
 }
 
 function begin(row: LedgerRow, event: LedgerEvent & { type: 'begin' }, nowMs: number): LedgerTransition {
-  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const isRead = row.effect.kind === 'read';
   const holds = row.token === event.token && nowMs <= row.leaseUntilMs && !row.begun;
@@ -217,7 +238,7 @@ export function startIsSafe(row: LedgerRow, nowMs: number): boolean {
 }
 
 function seal(row: LedgerRow, event: LedgerEvent & { type: 'seal' }, nowMs: number): LedgerTransition {
-  if (row.digest !== event.call.digest) return { verdict: { type: 'mismatch', row } };
+  if (isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
   if (row.outcome) return { verdict: { type: 'settled', row, outcome: row.outcome } };
   const running = row.token !== undefined && row.begun;
   const unknown = row.effect.kind !== 'read' && (row.mayHaveHappened || running);
@@ -254,6 +275,12 @@ function withoutHolder(row: LedgerRow, effect: 'none' | 'unknown'): LedgerRow {
   const mayHaveHappened = row.effect.kind !== 'read' && (row.mayHaveHappened || effect === 'unknown');
   // `released` says "proved no effect" of every start so far, not only of the last one.
   return { ...rest, state: mayHaveHappened ? 'started' : 'released', begun: false, leaseUntilMs: 0, mayHaveHappened };
+}
+
+/** What is known of a start that nobody ended, from the row before anybody else claims it. */
+export function lostStart(row: LedgerRow, nowMs: number): LostStart {
+  const { begunAtMs = row.leaseUntilMs } = row;
+  return { begunAtMs, lapsedAtMs: Math.max(begunAtMs, Math.min(nowMs, row.leaseUntilMs)) };
 }
 
 function spend(row: LedgerRow, endedAtMs: number): LedgerRow {

@@ -30,13 +30,13 @@ export const loopLimits = {
 
 /** The limits of a run that pinned this policy. */
 export function loopLimitsOf({ equalCalls }: LoopPolicy): LoopLimits {
-  return { ...loopLimits, equalCalls, cycles: Math.max(loopLimits.cycles, equalCalls) };
+  return { ...loopLimits, equalCalls, cycles: Math.min(mostCycles, Math.max(loopLimits.cycles, equalCalls)) };
 }
 
 /** Longest cycle that is looked for, in calls. */
 const longestCycle = 6;
-/** Enough for the longest cycle to come round as often as any sensible policy allows. */
-const maxTail = longestCycle * 8;
+/** The most rounds of a cycle that any policy allows: as many as the remembered calls show. */
+const mostCycles = 4;
 /** Calls that the state remembers: enough for the longest cycle, and for repeats with work in between. */
 const maxSeen = 64;
 
@@ -106,7 +106,7 @@ export function observeCall(
     key: repeats ? earlier.key : call.key,
   };
   const tail = [...state.tail, { digest: call.digest, result: call.result }];
-  const observed = remember({ ...state, tail: tail.slice(-maxTail) }, seen);
+  const observed = remember({ ...state, tail: tail.slice(-longestCycle * mostCycles) }, seen);
   if (call.effect === 'read' || !call.succeeded) return observed;
   return {
     ...observed,

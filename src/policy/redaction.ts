@@ -58,6 +58,9 @@ function formsOf(secret: string): string[] {
   const texts = [
     secret,
     json,
+    // As Python and PHP write JSON: other letters as \u escapes, slashes with a backslash.
+    asciiJson(json),
+    asciiJson(json).replaceAll('/', '\\/'),
     url,
     url.replaceAll('%20', '+'),
     url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
@@ -68,6 +71,10 @@ function formsOf(secret: string): string[] {
   // Padding and slashes of base64 are themselves URL-encoded in a query.
   const base64InUrl = base64.filter((form) => /[+/]/.test(form)).map(encodeURIComponent);
   return [...new Set([...plain, ...base64, ...base64Url, ...base64InUrl])];
+}
+
+function asciiJson(json: string): string {
+  return json.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function encoded(secret: string): string {

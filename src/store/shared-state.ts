@@ -1,4 +1,5 @@
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
+import type { Store } from './store.js';
 
 /**
  * What all runs and workers of one store share besides the durable record: breakers, limiters, retry budgets, locks. One
@@ -15,3 +16,6 @@ export interface SharedState {
    */
   applyShared<E extends SharedEvent>(name: string, event: E): Promise<SharedVerdict<E>>;
 }
+
+/** Everything that a store keeps for its workers. */
+export type WorkerStore = Store & SharedState;

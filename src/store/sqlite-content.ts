@@ -1,14 +1,7 @@
-import { createHmac, createSecretKey } from 'node:crypto';
 import type { Manifest } from '../contract/manifest.js';
 import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
+import { contentIds, nodeReader, type NodeRow } from './content-ids.js';
 import type { SqliteDatabase } from './sqlite-database.js';
-import { StoreError } from './store.js';
-
-interface NodeRow {
-  id: string;
-  parent: string | null;
-  bytes: Uint8Array | null;
-}
 
 /** What is addressed by a hash of its content: bodies, transcript nodes, manifests. Nothing here ever changes. */
 export function contentOperations({ db, tenantKey, path }: SqliteDatabase) {
@@ -35,29 +28,13 @@ export function contentOperations({ db, tenantKey, path }: SqliteDatabase) {
   const insertManifest = db.prepare('INSERT INTO manifests (hash, manifest) VALUES (?, ?) ON CONFLICT DO NOTHING');
   const selectManifest = db.prepare('SELECT manifest FROM manifests WHERE hash = ?');
 
-  // Made once: from raw bytes each hash would spend 20 µs on it.
-  const key = createSecretKey(tenantKey);
-
-  function keyedHash(kind: 'body' | 'node', ...parts: (string | Uint8Array)[]): string {
-    const hash = createHmac('sha256', key).update(`${kind}\n`);
-    for (const part of parts) hash.update(part);
-    return hash.digest('hex');
-  }
+  const ids = contentIds(tenantKey);
+  const { missingParent, readChain, readNode } = nodeReader(path);
 
   function putBody(bytes: Uint8Array): string {
-    const id = keyedHash('body', bytes);
+    const id = ids.bodyId(bytes);
     insertBody.run(id, bytes);
     return id;
-  }
-
-  function readNode(row: NodeRow): TranscriptNode {
-    if (row.bytes === null) throw missingNode(row.id, 'its message is not in the store');
-    const message = JSON.parse(new TextDecoder().decode(row.bytes)) as TranscriptMessage;
-    return { id: row.id, parent: row.parent ?? '', message };
-  }
-
-  function missingNode(id: string, why: string): StoreError {
-    return new StoreError('missing_node', `store ${path}: transcript node ${id} is missing: ${why}`);
   }
 
   return {
@@ -69,15 +46,13 @@ export function contentOperations({ db, tenantKey, path }: SqliteDatabase) {
 
     /** Appends messages after `parent` (`''` for a root) and returns the last one's node; `parent` where there is none. */
     appendNodes(parent: string, messages: TranscriptMessage[]): string {
-      if (parent !== '' && !nodeExists.get(parent)) {
-        throw missingNode(parent, 'nothing can be appended to it; was it written to another store?');
+      if (parent !== '' && !nodeExists.get(parent)) throw missingParent(parent);
+      const nodes = ids.nodesAfter(parent, messages);
+      for (const node of nodes) {
+        insertBody.run(node.bodyId, node.bytes);
+        insertNode.run(node.id, node.parent === '' ? null : node.parent, node.bodyId);
       }
-      return messages.reduce((before, message) => {
-        const bytes = Buffer.from(JSON.stringify(message));
-        const id = keyedHash('node', before, '\n', bytes);
-        insertNode.run(id, before === '' ? null : before, putBody(bytes));
-        return id;
-      }, parent);
+      return nodes.at(-1)?.id ?? parent;
     },
 
     getNode(id: string): TranscriptNode | undefined {
@@ -87,11 +62,7 @@ export function contentOperations({ db, tenantKey, path }: SqliteDatabase) {
 
     getChain(head: string): TranscriptNode[] {
       if (head === '') return [];
-      const rows = (selectChain.all(head) as unknown as NodeRow[]).reverse();
-      const first = rows[0];
-      if (!first) throw missingNode(head, 'it was never written to this store, or was deleted');
-      if (first.parent !== null) throw missingNode(first.parent, `${first.id} follows it`);
-      return rows.map(readNode);
+      return readChain(head, selectChain.all(head) as unknown as NodeRow[]);
     },
 
     putManifest(manifest: Manifest): void {

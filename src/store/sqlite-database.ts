@@ -2,18 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { StoreIdentity } from './content-ids.js';
 import { isBusy } from './sqlite-error.js';
 import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from './sqlite-schema.js';
 import { StoreError } from './store.js';
 
 /** An open store file, its schema current. */
-export interface SqliteDatabase {
+export interface SqliteDatabase extends StoreIdentity {
   readonly db: DatabaseSync;
   readonly path: string;
   readonly busyTimeoutMs: number;
-  readonly storeId: string;
-  /** Keys every hash of stored content, so that ids tell nothing to who only sees ids. */
-  readonly tenantKey: Uint8Array;
 }
 
 /**
@@ -68,6 +66,7 @@ function openOnce({ path, busyTimeoutMs }: { path: string; busyTimeoutMs: number
     db.exec('PRAGMA synchronous = FULL');
     db.exec(`PRAGMA wal_autocheckpoint = ${String(CHECKPOINT_PAGES)}`);
     if (storedVersion(db, path) < SCHEMA_VERSION) migrate(db, path);
+    checkMoved(readMeta(db, MOVED_TO), path);
     return {
       db,
       path,
@@ -111,6 +110,15 @@ export function checkVersion(version: number, path: string): void {
   );
 }
 
+/** Where a copy of this store has taken over its identity: two of them side by side would run everything twice. */
+export const MOVED_TO = 'moved_to';
+
+/** Refuses a store that was copied to another place. */
+export function checkMoved(movedTo: unknown, path: string): void {
+  if (movedTo === undefined) return;
+  throw new StoreError('moved', `store ${path}: it was moved to ${movedTo as string}; set store.url to that`);
+}
+
 function useWal(db: DatabaseSync, path: string): void {
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
   if (mode !== 'wal') {
@@ -142,7 +150,7 @@ function readMeta(db: DatabaseSync, name: string): unknown {
   return db.prepare('SELECT value FROM meta WHERE name = ?').get(name)?.['value'];
 }
 
-function writeMeta(db: DatabaseSync, name: string, value: string | number | Uint8Array): void {
+export function writeMeta(db: DatabaseSync, name: string, value: string | number | Uint8Array): void {
   db.prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value').run(
     name,
     value,

@@ -1,6 +1,7 @@
-import { checkVersion, whileBusy, type SqliteDatabase } from './sqlite-database.js';
+import { checkMoved, checkVersion, MOVED_TO, whileBusy, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
-import type { RequestMethod, StoreAnswer } from './sqlite-requests.js';
+import type { RequestMethod } from './request-store.js';
+import type { StoreAnswer } from './sqlite-requests.js';
 
 /** A request that reads or writes; `close` never comes here. */
 export interface DataRequest {
@@ -20,6 +21,7 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
   const rollbackTo = db.prepare('ROLLBACK TO request');
   const release = db.prepare('RELEASE request');
   const schemaVersion = db.prepare("SELECT value FROM meta WHERE name = 'schema_version'");
+  const movedTo = db.prepare('SELECT value FROM meta WHERE name = ?');
 
   return { read, write, writeRelaxed };
 
@@ -64,8 +66,9 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
       whileBusy(busyTimeoutMs, () => {
         db.exec(begin);
       });
-      // A newer perdure beside us may have migrated the file while we had it open.
+      // A newer perdure beside us may have migrated the file while we had it open, or somebody moved it away.
       checkVersion(Number(schemaVersion.get()?.['value']), path);
+      checkMoved(movedTo.get(MOVED_TO)?.['value'], path);
       const answers = requests.map(run);
       whileBusy(busyTimeoutMs, () => {
         db.exec('COMMIT');

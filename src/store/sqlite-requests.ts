@@ -1,11 +1,6 @@
-import type { SharedState } from './shared-state.js';
-import type { Store, StoreErrorCode } from './store.js';
-
-/** Everything that the SQLite file keeps: the durable record, and what runs and workers share. */
-export type SqliteStore = Store & SharedState;
-
-/** The methods that are asked of the store's thread. */
-export type RequestMethod = Exclude<keyof SqliteStore, 'storeId' | 'close'>;
+import type { StoreIdentity } from './content-ids.js';
+import type { RequestMethod } from './request-store.js';
+import type { StoreErrorCode } from './store.js';
 
 /** One request to the thread; `close` comes last and ends it. */
 export type StoreRequest = { id: number; method: RequestMethod; args: unknown[] } | { id: number; method: 'close' };
@@ -17,9 +12,12 @@ export interface ErrorMessage {
 
 export type StoreAnswer = { id: number; value: unknown } | { id: number; error: ErrorMessage };
 
+/** What the main thread posts: everything that was asked in one turn of its event loop. */
+export type ThreadRequests = StoreRequest[];
+
 /** What the thread tells: first how opening went, then the answers of each batch. */
 export type ThreadMessage =
-  | { type: 'open'; storeId: string }
+  | ({ type: 'open' } & StoreIdentity)
   | { type: 'failed'; error: ErrorMessage }
   | { type: 'answers'; answers: StoreAnswer[] };
 

@@ -1,32 +1,10 @@
 import type { CallModelResult } from '../contract/activities.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import { missingRun, readAnswer, readRun, readTurn, turnAnswer, type RunRow, type TurnRow } from './run-rows.js';
 import type { CallOperations } from './sqlite-calls.js';
 import type { ContentOperations } from './sqlite-content.js';
 import type { SqliteDatabase } from './sqlite-database.js';
-import { StoreError, type RunRecord, type Store, type TurnCommit, type TurnKey } from './store.js';
-
-interface RunRow {
-  run_key: string;
-  workflow_id: string;
-  task: string;
-  manifest_hash: string;
-  head: string | null;
-  status: RunStatus;
-  result: string | null;
-  started_at_ms: number;
-  updated_at_ms: number;
-}
-
-interface TurnRow {
-  run_key: string;
-  step: number;
-  head: string;
-  settings: string;
-  take: number;
-  started_order: number;
-  committed_at_ms: number;
-  result: string;
-}
+import type { RunRecord, Store, TurnCommit, TurnKey } from './store.js';
 
 /** Runs and their model turns: who answered a question first, and where the conversation has got to. */
 export function runOperations(
@@ -71,10 +49,7 @@ export function runOperations(
   function existingRun(runKey: string): RunRow {
     const row = selectRun.get(runKey) as RunRow | undefined;
     if (row) return row;
-    throw new StoreError(
-      'missing_run',
-      `store ${path}: it has no run ${runKey}; was the run started with another store?`,
-    );
+    throw missingRun(path, runKey);
   }
 
   function findTurn(turn: TurnKey): TurnRow | undefined {
@@ -118,8 +93,7 @@ export function runOperations(
     },
 
     getTurn(turn: TurnKey): CallModelResult | undefined {
-      const row = findTurn(turn);
-      return row && readAnswer(row);
+      return readAnswer(findTurn(turn));
     },
 
     countTurnStart(turn: TurnKey): number {
@@ -131,26 +105,21 @@ export function runOperations(
       const { turn } = commit;
       const run = existingRun(turn.runKey);
       const row = findTurn(turn);
-      const winner = row && readAnswer(row);
+      const winner = readAnswer(row);
       if (winner) return winner;
       if (!row) countStart.run({ ...turnKey(turn), starts: 0 });
 
       const head = content.appendNodes(turn.head, commit.messages);
-      const answer: CallModelResult = { ...commit.result, head };
+      const last = lastStarted.get(turn.runKey)?.['last'] as number | null;
+      const { answer, movesHead } = turnAnswer(commit, { run, turn: row, lastStarted: last, head });
       calls.recordOutcomes(commit.answered);
       answerTurn.run({ ...turnKey(turn), result: JSON.stringify(answer), now: now() });
-      // Only the turn started last speaks for the run; another is left over from a branch that the run has abandoned.
-      const isCurrent = !row || row.started_order === lastStarted.get(turn.runKey)?.['last'];
-      if (isCurrent && head !== '' && head !== run.head) updateHead.run(head, now(), turn.runKey);
+      if (movesHead) updateHead.run(head, now(), turn.runKey);
       return answer;
     },
 
     listTurns(runKey: string): { turn: TurnKey; result: CallModelResult; atMs: number }[] {
-      return (selectTurns.all(runKey) as unknown as TurnRow[]).map((row) => ({
-        turn: { runKey: row.run_key, step: row.step, head: row.head, settings: row.settings, take: row.take },
-        result: JSON.parse(row.result) as CallModelResult,
-        atMs: row.committed_at_ms,
-      }));
+      return (selectTurns.all(runKey) as unknown as TurnRow[]).map(readTurn);
     },
   };
 }
@@ -158,22 +127,4 @@ export function runOperations(
 /** Exactly the named parameters of the statements; the driver refuses any others. */
 function turnKey({ runKey, step, head, settings, take }: TurnKey) {
   return { runKey, step, head, settings, take };
-}
-
-function readAnswer(row: { result: string | null }): CallModelResult | undefined {
-  return row.result === null ? undefined : (JSON.parse(row.result) as CallModelResult);
-}
-
-function readRun(row: RunRow): RunRecord {
-  return {
-    runKey: row.run_key,
-    workflowId: row.workflow_id,
-    task: row.task,
-    manifestHash: row.manifest_hash,
-    head: row.head ?? '',
-    status: row.status,
-    ...(row.result !== null && { result: JSON.parse(row.result) as AgentRunResult }),
-    startedAtMs: row.started_at_ms,
-    updatedAtMs: row.updated_at_ms,
-  };
 }

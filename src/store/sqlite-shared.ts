@@ -1,9 +1,6 @@
 import { sharedTransition, type SharedEvent, type SharedVerdict } from '../policy/shared-state.js';
+import { SHARED_DROPPED_AFTER_MS, SHARED_SWEEP_EVERY_MS, sharedKey } from './shared-rows.js';
 import type { SqliteDatabase } from './sqlite-database.js';
-
-/** Longer than any cool-down or lease, and short enough for a table that every lock's key leaves a row in. */
-const DROPPED_AFTER_MS = 24 * 3_600_000;
-const SWEEP_EVERY_MS = 3_600_000;
 
 /** Breakers, limiters, retry budgets and locks: one row a kind and name, changed by the pure transitions alone. */
 export function sharedOperations({ db }: SqliteDatabase, now: () => number) {
@@ -19,11 +16,11 @@ export function sharedOperations({ db }: SqliteDatabase, now: () => number) {
   return {
     applyShared(name: string, event: SharedEvent): SharedVerdict {
       const nowMs = now();
-      if (nowMs - sweptAtMs > SWEEP_EVERY_MS) {
-        sweep.run(nowMs - DROPPED_AFTER_MS);
+      if (nowMs - sweptAtMs > SHARED_SWEEP_EVERY_MS) {
+        sweep.run(nowMs - SHARED_DROPPED_AFTER_MS);
         sweptAtMs = nowMs;
       }
-      const key = `${event.kind}/${name}`;
+      const key = sharedKey(name, event);
       const stored = select.get(key)?.['state'] as string | undefined;
       const { state, verdict } = sharedTransition(stored === undefined ? undefined : JSON.parse(stored), event, nowMs);
       if (state === undefined) {

@@ -1,25 +1,11 @@
 import { resolve, extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { AgentRunResult, RunStatus } from '../contract/run.js';
-import type { LedgerEvent } from '../policy/ledger.js';
-import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
-import type {
-  RequestMethod,
-  SqliteStore,
-  StoreAnswer,
-  StoreRequest,
-  ThreadMessage,
-  ThreadOptions,
-} from './sqlite-requests.js';
-import {
-  StoreError,
-  type AttemptRecord,
-  type LedgerRendering,
-  type RecordedOutcome,
-  type Store,
-  type TurnCommit,
-  type TurnKey,
-} from './store.js';
+import { withBlobFolder } from './blob-folder.js';
+import { contentIds, type StoreIdentity } from './content-ids.js';
+import { RequestStore, type RequestMethod } from './request-store.js';
+import type { WorkerStore } from './shared-state.js';
+import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
+import { StoreError } from './store.js';
 
 /** How long a request waits for the locks of other processes before it rejects as `unavailable`. They hold them for ms. */
 const DEFAULT_BUSY_TIMEOUT_MS = 10_000;
@@ -34,16 +20,23 @@ const DEFAULT_BUSY_TIMEOUT_MS = 10_000;
  *
  * Rejects with a `StoreError`: `newer_schema`, `not_a_store`, `corrupt`, or `unavailable` (path, rights, locks, disk).
  */
-export async function openSqliteStore(options: { path: string; busyTimeoutMs?: number }): Promise<SqliteStore> {
+export async function openSqliteStore(options: {
+  path: string;
+  busyTimeoutMs?: number;
+  /** Where large bodies are kept. Default: in the file itself. */
+  blobs?: { folder: string };
+}): Promise<WorkerStore> {
   const path = resolve(options.path);
   const threadOptions: ThreadOptions = { path, busyTimeoutMs: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS };
   // Beside this file and of its kind: compiled, or TypeScript where the source itself is run.
   const entry = new URL(`./sqlite-thread${extname(import.meta.url)}`, import.meta.url);
   const thread = new Worker(entry, { workerData: threadOptions, name: 'perdure-store' });
-  return new SqliteStoreClient(thread, path, await opened(thread, path));
+  const { storeId, tenantKey } = await opened(thread, path);
+  const store = new SqliteStore(thread, path, storeId);
+  return options.blobs ? withBlobFolder(store, { ...options.blobs, ids: contentIds(tenantKey) }) : store;
 }
 
-function opened(thread: Worker, path: string): Promise<string> {
+function opened(thread: Worker, path: string): Promise<StoreIdentity> {
   return new Promise((resolve, reject) => {
     const died = (cause: unknown) => {
       reject(threadDied(path, cause));
@@ -53,7 +46,7 @@ function opened(thread: Worker, path: string): Promise<string> {
     thread.once('message', (message: ThreadMessage) => {
       thread.off('error', died);
       thread.off('exit', died);
-      if (message.type === 'open') resolve(message.storeId);
+      if (message.type === 'open') resolve(message);
       else if (message.type === 'failed') reject(new StoreError(message.error.code, message.error.message));
     });
   });
@@ -72,17 +65,20 @@ interface Pending {
 }
 
 /** The main thread's side: turns calls into requests and answers into settled promises. */
-class SqliteStoreClient implements SqliteStore {
+class SqliteStore extends RequestStore {
   readonly storeId: string;
   readonly #thread: Worker;
   readonly #path: string;
   readonly #pending = new Map<number, Pending>();
+  /** Asked in this turn of the event loop; posted together, since each message wakes the thread. */
+  #asked: StoreRequest[] = [];
   #lastId = 0;
   /** Why nothing can be asked any more. */
   #ended: StoreError | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(thread: Worker, path: string, storeId: string) {
+    super();
     this.storeId = storeId;
     this.#thread = thread;
     this.#path = path;
@@ -94,31 +90,6 @@ class SqliteStoreClient implements SqliteStore {
     thread.on('exit', (exitCode) => this.#end(threadDied(path, exitCode)));
     thread.unref();
   }
-
-  now = () => this.#ask<'now'>('now');
-  createRun = (run: Parameters<Store['createRun']>[0]) => this.#ask('createRun', run);
-  getRun = (runKey: string) => this.#ask('getRun', runKey);
-  listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) =>
-    this.#ask('listRuns', filter);
-  finishRun = (runKey: string, result: AgentRunResult) => this.#ask('finishRun', runKey, result);
-  getManifest = (hash: string) => this.#ask('getManifest', hash);
-  getNode = (id: string) => this.#ask('getNode', id);
-  getChain = (head: string) => this.#ask('getChain', head);
-  getTurn = (turn: TurnKey) => this.#ask('getTurn', turn);
-  countTurnStart = (turn: TurnKey) => this.#ask('countTurnStart', turn);
-  commitTurn = (commit: TurnCommit) => this.#ask('commitTurn', commit);
-  listTurns = (runKey: string) => this.#ask('listTurns', runKey);
-  applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>
-    this.#ask('applyLedger', key, event, rendered);
-  recordOutcomes = (outcomes: RecordedOutcome[]) => this.#ask('recordOutcomes', outcomes);
-  getCall = (key: string) => this.#ask('getCall', key);
-  listCalls = (runKey: string) => this.#ask('listCalls', runKey);
-  recordAttempt = (attempt: AttemptRecord) => this.#ask('recordAttempt', attempt);
-  applyShared = <E extends SharedEvent>(name: string, event: E) =>
-    // The transition answers each kind of event with its own kind of verdict.
-    this.#ask('applyShared', name, event) as Promise<SharedVerdict<E>>;
-  putBody = (bytes: Uint8Array) => this.#ask('putBody', bytes);
-  getBody = (id: string) => this.#ask('getBody', id);
 
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -135,21 +106,37 @@ class SqliteStoreClient implements SqliteStore {
     await exited;
   }
 
-  #ask<M extends RequestMethod>(method: M, ...args: Parameters<SqliteStore[M]>): ReturnType<SqliteStore[M]> {
-    if (this.#ended) return Promise.reject(this.#ended) as ReturnType<SqliteStore[M]>;
-    return this.#send((id) => ({ id, method, args })) as ReturnType<SqliteStore[M]>;
+  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<WorkerStore[M]>): ReturnType<WorkerStore[M]> {
+    if (this.#ended) return Promise.reject(this.#ended) as ReturnType<WorkerStore[M]>;
+    return this.#send((id) => ({ id, method, args })) as ReturnType<WorkerStore[M]>;
   }
 
-  async #send(request: (id: number) => StoreRequest): Promise<unknown> {
+  #send(request: (id: number) => StoreRequest): Promise<unknown> {
     const id = ++this.#lastId;
-    try {
-      this.#thread.postMessage(request(id));
-    } catch (error) {
-      // Only a value that is no JSON (a function, say) cannot be posted.
-      throw new StoreError('invalid', `store ${this.#path}: ${(error as Error).message}`, { cause: error });
-    }
+    if (this.#asked.length === 0) queueMicrotask(() => this.#post());
+    this.#asked.push(request(id));
     this.#thread.ref();
     return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
+  }
+
+  #post(): void {
+    const requests = this.#asked.splice(0);
+    try {
+      this.#thread.postMessage(requests satisfies ThreadRequests);
+    } catch {
+      // One of them cannot be posted; the others must not fail with it.
+      for (const request of requests) this.#postAlone(request);
+    }
+  }
+
+  #postAlone(request: StoreRequest): void {
+    try {
+      this.#thread.postMessage([request] satisfies ThreadRequests);
+    } catch (error) {
+      // Only a value that is no JSON (a function, say) cannot be posted.
+      const { message } = error as Error;
+      this.#settle({ id: request.id, error: { code: 'invalid', message: `store ${this.#path}: ${message}` } });
+    }
   }
 
   #settle(answer: StoreAnswer): void {

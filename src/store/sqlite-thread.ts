@@ -8,28 +8,23 @@
  */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { machineClock } from './machine-clock.js';
+import type { WorkerStore } from './shared-state.js';
 import { callOperations } from './sqlite-calls.js';
 import { contentOperations } from './sqlite-content.js';
 import { openDatabase, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
 import { groupCommit, type DataRequest } from './sqlite-group-commit.js';
-import type {
-  RequestMethod,
-  SqliteStore,
-  StoreAnswer,
-  StoreRequest,
-  ThreadMessage,
-  ThreadOptions,
-} from './sqlite-requests.js';
+import type { RequestMethod } from './request-store.js';
+import type { StoreAnswer, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
 import { runOperations } from './sqlite-runs.js';
 import { sharedOperations } from './sqlite-shared.js';
 
-/** Bounds how long one transaction keeps other processes waiting. */
+/** About how many requests one transaction may hold, which bounds how long it keeps other processes waiting. */
 const MAX_BATCH = 256;
 
 /** Every method of the store as its thread performs it: inside a transaction, at once. */
 type Operations = {
-  [M in RequestMethod]: (...args: Parameters<SqliteStore[M]>) => Awaited<ReturnType<SqliteStore[M]>>;
+  [M in RequestMethod]: (...args: Parameters<WorkerStore[M]>) => Awaited<ReturnType<WorkerStore[M]>>;
 };
 
 const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
@@ -67,16 +62,18 @@ function serve(port: MessagePort, database: SqliteDatabase): void {
     if (answers.length > 0) tell(port, { type: 'answers', answers });
   };
 
-  port.on('message', (first: StoreRequest) => {
+  port.on('message', (first: ThreadRequests) => {
     const batch: DataRequest[] = [];
     let closing: number | undefined;
     for (
-      let next: StoreRequest | undefined = first;
+      let next: ThreadRequests | undefined = first;
       next;
       next = batch.length < MAX_BATCH ? waiting(port) : undefined
     ) {
-      if (next.method === 'close') closing = next.id;
-      else batch.push(next);
+      for (const request of next) {
+        if (request.method === 'close') closing = request.id;
+        else batch.push(request);
+      }
     }
     // Before the writes, because they wait for no disk.
     answer(writeRelaxed(batch.filter(({ method }) => RELAXED.has(method))));
@@ -89,8 +86,8 @@ function serve(port: MessagePort, database: SqliteDatabase): void {
   });
 }
 
-function waiting(port: MessagePort): StoreRequest | undefined {
-  return (receiveMessageOnPort(port) as { message: StoreRequest } | undefined)?.message;
+function waiting(port: MessagePort): ThreadRequests | undefined {
+  return (receiveMessageOnPort(port) as { message: ThreadRequests } | undefined)?.message;
 }
 
 function tell(port: MessagePort, message: ThreadMessage): void {
@@ -105,7 +102,8 @@ if (parentPort) {
   const options = workerData as ThreadOptions;
   try {
     const database = openDatabase(options);
-    tell(parentPort, { type: 'open', storeId: database.storeId });
+    const { storeId, tenantKey } = database;
+    tell(parentPort, { type: 'open', storeId, tenantKey });
     serve(parentPort, database);
   } catch (error) {
     const { code, message } = toStoreError(error, options.path, 'opening');

@@ -144,6 +144,8 @@ export interface Store {
   // --- ledger -------------------------------------------------------------------------------------------------------
   /**
    * Applies one event to one row by the pure transition in `policy/ledger.ts`, atomically, on the store's clock.
+   * An accepted `begin` with `by` adds the start's `AttemptRecord` in the same transaction.
+   *
    * `rendered` is stored with the outcome that a `settle` or `seal` writes, in the same transaction; it is dropped where the
    * event writes none, so the caller shows the model what `getCall` returns.
    */
@@ -172,10 +174,19 @@ export interface Store {
 /**
  * - `unavailable`: the store cannot be reached, written or locked now; the same request may succeed later.
  * - `missing_run`, `missing_node`: this store does not have what the request is about; often it is another store.
+ * - `moved`: this store was copied to another place, which has taken over its identity.
  * - `invalid`: the request itself cannot be stored; a programming error.
  */
 export type StoreErrorCode =
-  'unavailable' | 'newer_schema' | 'missing_run' | 'missing_node' | 'corrupt' | 'closed' | 'not_a_store' | 'invalid';
+  | 'unavailable'
+  | 'newer_schema'
+  | 'missing_run'
+  | 'missing_node'
+  | 'corrupt'
+  | 'closed'
+  | 'not_a_store'
+  | 'moved'
+  | 'invalid';
 
 /** What is wrong with the store, in words for an operator. */
 export class StoreError extends Error {

@@ -92,7 +92,12 @@ export type ActivityEnd =
   | { kind: 'failure'; failure: Failure }
   | { kind: 'cancelled' }
   | { kind: 'timeout' }
-  /** Nothing that our activities throw: a programming error, for the workflow to rethrow. */
+  /**
+   * An attempt that was not to be the last: the server retries no more where a cancellation was requested meanwhile, or the
+   * days are over. What became of the call stands in the ledger.
+   */
+  | { kind: 'unfinished' }
+  /** No end of an activity: a programming error, for the workflow to rethrow. */
   | { kind: 'foreign' };
 
 /** Reads what an activity threw. Never throws. */
@@ -103,9 +108,10 @@ export function readActivityError(error: unknown): ActivityEnd {
   if (cause instanceof ApplicationFailure) {
     const detail = cause.details?.[0];
     if (isOutcome(detail)) return { kind: 'outcome', outcome: detail };
-    if (isFailure(detail)) return { kind: 'failure', failure: detail };
+    // One that may be retried speaks of its attempt, not of the end.
+    if (isFailure(detail) && cause.nonRetryable) return { kind: 'failure', failure: detail };
   }
-  return { kind: 'foreign' };
+  return error instanceof ActivityFailure ? { kind: 'unfinished' } : { kind: 'foreign' };
 }
 
 /** The result that a failed run carries, read from what `handle.result()` threw; `undefined` for anything else. */

@@ -110,7 +110,8 @@ export class AgentRun {
       } catch (error) {
         const end = readActivityError(error);
         if (end.kind === 'failure') return { status: 'ended', result: this.#modelFailed(end.failure) };
-        if (end.kind === 'timeout') return { status: 'ended', result: this.end('model_failed') };
+        if (end.kind === 'timeout' || end.kind === 'unfinished')
+          return { status: 'ended', result: this.end('model_failed') };
         throw error;
       }
       this.#charge(turn);

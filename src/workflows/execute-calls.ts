@@ -101,11 +101,15 @@ async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepConte
         return end.outcome;
       case 'cancelled':
       case 'timeout':
-        // The body may still run somewhere: the ledger decides what is recorded, so that a late result changes nothing.
-        return await CancellationScope.nonCancellable(() =>
-          bookkeeping.settleCall({ call, storeId, manifestHash: manifest.hash, reason: end.kind }),
-        );
       case 'failure':
+      case 'unfinished': {
+        // The body may still run somewhere: the ledger decides what is recorded, so that a late result changes nothing.
+        const isCancelled = end.kind === 'cancelled' || CancellationScope.current().consideredCancelled;
+        const reason = isCancelled ? 'cancelled' : 'timeout';
+        return await CancellationScope.nonCancellable(() =>
+          bookkeeping.settleCall({ call, storeId, manifestHash: manifest.hash, reason }),
+        );
+      }
       case 'foreign':
         throw error;
     }

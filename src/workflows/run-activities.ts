@@ -1,5 +1,6 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { ActivityOptions } from '@temporalio/workflow';
+import { bookkeepingHeartbeatTimeoutMs } from '../contract/activities.js';
 import type { RunActivities } from '../contract/activities.js';
 import type { ToolCall } from '../contract/call.js';
 import type { ToolSummary } from '../contract/manifest.js';
@@ -20,12 +21,13 @@ export const modelTurnTimeoutMs = 600_000;
 /** Time an attempt may take besides the tool's own deadline: validation, claim, `reconcile` (with a deadline of its own), recording. */
 const overheadMs = 30_000;
 
-/** The bookkeeping activities: short, no effects outside the store. */
+/** The bookkeeping activities: short, no effects outside the store. A worker that dies in one is noticed by its silence. */
 export const bookkeeping = proxyActivities<
   Pick<RunActivities, 'startRun' | 'settleCall' | 'finishRun' | 'openAgentCall' | 'closeAgentCall'>
 >({
   ...base,
   startToCloseTimeout: '1 minute',
+  heartbeatTimeout: bookkeepingHeartbeatTimeoutMs,
 });
 
 const effectful = proxyActivities<Pick<RunActivities, 'callModel' | 'callTool'>>({

@@ -9,7 +9,7 @@ describe('a turn', () => {
     expect(classifyTurn({ text: '{"name":"x","arguments":{}}', calls: [call] })).toBe('calls');
   });
 
-  it.each(['', '  \n'])('with neither calls nor text is empty: %j', (text) => {
+  it.each(['', '  \n', '\u200b', '\ufeff \u2060'])('with neither calls nor text is empty: %j', (text) => {
     expect(classifyTurn({ text, calls: [] })).toBe('empty');
   });
 
@@ -25,6 +25,9 @@ describe('a turn', () => {
     '<function=get_traffic><parameter=location>Sydney</parameter></function>',
     '[TOOL_CALLS][{"name":"get_traffic"}]',
     '<|python_tag|>get_traffic(location="Sydney")',
+    '[get_traffic(location="Sydney"), get_traffic(location="Perth")]',
+    '<|channel|>commentary to=functions.get_traffic <|message|>{"location":"Sydney"}',
+    'Let me look.\n```json\n{"name":"get_traffic","arguments":{"location":"Sydney"}}\n```',
   ])('with a call written as text is a textual call: %j', (text) => {
     expect(classifyTurn({ text, calls: [] }, ['get_traffic'])).toBe('textual-call');
   });
@@ -35,6 +38,9 @@ describe('a turn', () => {
     '{"location":"Sydney","minutes":12}',
     'Call it like this: {"name":"get_traffic","arguments":{}}',
     '[]',
+    '[see(1)]',
+    'For example:\n```json\n{"name":"get_traffic","arguments":{}}\n```\nThat is how.',
+    'As JSON:\n```json\n{"location":"Sydney"}\n```',
     '[1,2]',
     '"get_traffic"',
     '{"name":"get_traffic"',

@@ -140,7 +140,7 @@ describe('arguments', () => {
         failure: {
           class: 'input_too_large',
           effectState: 'none',
-          reason: 'The arguments have 101 bytes, and at most 100 are accepted; nothing was executed.',
+          reason: 'they have 101 bytes, and at most 100 are accepted; nothing was executed.',
         },
       },
       { status: 'ready' },

@@ -33,7 +33,7 @@ describe('loadConfig', () => {
       rootDir: folder,
       instructions: '',
       limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
-      storePath: join(folder, '.perdure/store.db'),
+      store: { path: join(folder, '.perdure/store.db') },
       heartbeatTimeoutMs: 10_000,
       maxConcurrentCalls: 50,
       secrets: [],
@@ -72,7 +72,7 @@ describe('loadConfig', () => {
     expect(await load({ file: 'other/my.config.ts' })).toMatchObject({
       rootDir: join(folder, 'other'),
       workflowsPath: workflows,
-      storePath: join(folder, 'other/x.db'),
+      store: { path: join(folder, 'other/x.db') },
     });
   });
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Effect } from '../../src/contract/effect.js';
-import { startIsSafe, type LedgerRow } from '../../src/policy/ledger.js';
+import { lostStart, startIsSafe, type LedgerRow } from '../../src/policy/ledger.js';
 import {
   callOf,
   eventsOf,
@@ -44,6 +44,23 @@ describe('claiming', () => {
     expect(bench.types(claim('a'), claim('a'), begin('a'))).toEqual(['granted', 'granted', 'accepted']);
   });
 
+  test('knows a call again that was refused before anybody knew the digest of its arguments', () => {
+    const refused = outcomeOf('refused');
+    bench.apply({ type: 'seal', call: { ...callOf(ONCE), digest: '' }, ifNone: refused, ifUnknown: refused });
+    expect(bench.apply(claim('a'))).toMatchObject({ type: 'settled', outcome: refused });
+  });
+
+  test('seals a call that ran where the one who refuses it does not know its digest', () => {
+    bench.types(claim('a'), begin('a'));
+    const sealed = {
+      type: 'seal',
+      call: { ...callOf(ONCE), digest: '' },
+      ifNone: outcomeOf('none'),
+      ifUnknown: outcomeOf('unknown'),
+    } as const;
+    expect(bench.apply(sealed)).toMatchObject({ type: 'settled', outcome: outcomeOf('unknown') });
+  });
+
   test('does not grant a token again whose body runs', () => {
     expect(bench.types(claim('a'), begin('a'), claim('a'))).toEqual(['granted', 'accepted', 'busy']);
   });
@@ -54,6 +71,27 @@ describe('claiming', () => {
     expect(bench.apply(claim('b'))).toMatchObject({ type: 'busy', retryAfterMs: 1 });
     bench.nowMs += 1;
     expect(bench.apply(claim('b'))).toMatchObject({ type: 'granted', former: 'unknown', lost: true });
+  });
+
+  test('tells of a lost start when it began and until when its holder was known to live', () => {
+    bench.types(claim('a'), begin('a'));
+    bench.nowMs += 400;
+    bench.apply(renew('a'));
+    bench.nowMs += 3_600_000;
+    expect(bench.apply(claim('b'))).toMatchObject({
+      lostStart: { begunAtMs: 100_000, lapsedAtMs: 100_400 + LEASE_MS },
+    });
+    expect(bench.types(end('b', 'none'))).toEqual(['accepted']);
+    expect(bench.apply(claim('c'))).not.toHaveProperty('lostStart');
+  });
+
+  test('tells of a lost read what it tells of others', () => {
+    const read = eventsOf(READ);
+    bench.apply(read.begin('a'));
+    const { row } = bench;
+    if (!row) throw new Error('the read wrote no row');
+    expect(lostStart(row, bench.nowMs + 10)).toEqual({ begunAtMs: 100_000, lapsedAtMs: 100_010 });
+    expect(lostStart(row, bench.nowMs + 3_600_000)).toEqual({ begunAtMs: 100_000, lapsedAtMs: 100_000 + LEASE_MS });
   });
 
   test('knows that a holder lost before its body began left nothing behind', () => {

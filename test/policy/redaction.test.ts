@@ -171,3 +171,21 @@ test('a megabyte of anything is masked in linear time', () => {
   // About 2 s on two slow cores; a quadratic pattern takes minutes.
   expect(performance.now() - started).toBeLessThan(30_000);
 }, 60_000);
+
+test('is found as other languages escape it in JSON', () => {
+  const escaping = createRedactor({ secrets: ['hunter2/öl'] });
+  for (const text of ['"hunter2/\\u00f6l"', '"hunter2\\/\\u00f6l"', '"hunter2\\/\\u00f6l and"', '"hunter2/öl"']) {
+    expect(escaping.text(text)).toMatch(/^"\[redacted\]/);
+  }
+});
+
+test('declared secrets can be masked without what only looks like one', () => {
+  const both = createRedactor({ secrets: ['hunter2hunter2'] });
+  expect(both.declared('hunter2hunter2 and password="swordfish1"')).toBe('[redacted] and password="swordfish1"');
+  expect(both.text('hunter2hunter2 and password="swordfish1"')).toBe('[redacted] and password="[redacted]"');
+  // The folder that a shell is in, and a password.
+  expect(both.json({ pwd: '/home/ada', config: { pwd: 'swordfish' } })).toEqual({
+    pwd: '/home/ada',
+    config: { pwd: '[redacted]' },
+  });
+});

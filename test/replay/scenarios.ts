@@ -73,8 +73,8 @@ export const scenarios: Record<string, Scenario> = {
   'agent-cancelled': async (engine) => {
     engine.backend.script('refund', [{ status: 429, headers: { 'retry-after': '60' } }]);
     const run = await startAgent(engine, scriptedModel({ turns: [{ calls: [refund(1), { tool: 'look_up' }] }] }), {});
-    await engine.backend.arrival('refund');
-    await engine.backend.arrival('look_up');
+    // Cancelled in the wait between two attempts, not while the first is just ending.
+    await failedAttempt(run);
     await run.workflow.cancel();
     await run.result().catch(() => undefined);
     return recorded(run.workflow);
@@ -97,6 +97,16 @@ export const scenarios: Record<string, Scenario> = {
 async function startAgent(engine: Engine, model: Model, limits: object): Promise<RunHandle> {
   const worker = await engine.worker({ model, tools: backendTools(engine.backend.url) });
   return await engine.start(worker.taskQueue, { limits });
+}
+
+async function failedAttempt(run: RunHandle): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const { raw } = await run.workflow.describe();
+    const pending = raw.pendingActivities ?? [];
+    if (pending.length === 1 && pending[0]?.lastFailure) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('no attempt failed within 10 s');
 }
 
 function recorded(workflow: { workflowId: string; firstExecutionRunId: string }): Recorded {

@@ -23,13 +23,16 @@ const failed = { kind: 'breaker', type: 'failed', token: 'a', attempts: 1, calls
 const admit = { kind: 'breaker', type: 'admit', token: 'a', leaseMs: 10_000 } as const;
 const lock = (token: string) => ({ kind: 'lock', type: 'take', token, leaseMs: 10_000, permits: 1 }) as const;
 
-export function describeSharedStateContract(name: string, makePlace: () => SharedStatePlace): void {
+export function describeSharedStateContract(
+  name: string,
+  makePlace: () => SharedStatePlace | Promise<SharedStatePlace>,
+): void {
   describe(`${name}: the contract of shared state`, () => {
     let place: SharedStatePlace;
     let opened: Awaited<ReturnType<SharedStatePlace['open']>>[];
 
-    beforeEach(() => {
-      place = makePlace();
+    beforeEach(async () => {
+      place = await makePlace();
       opened = [];
     });
 
@@ -79,7 +82,7 @@ export function describeSharedStateContract(name: string, makePlace: () => Share
 
     test('takes any text as a name', async () => {
       const store = await open();
-      const names = ['', "it's; DROP TABLE shared", 'x/y', 'lock/x', 'ü'.repeat(200)];
+      const names = ['', "it's; DROP TABLE shared", 'x/y', 'lock/x', 'ü'.repeat(200), 'x'.repeat(5_000), 'NUL \0'];
       for (const one of names) expect(await store.applyShared(one, lock('a'))).toMatchObject({ type: 'held' });
       for (const one of names) expect(await store.applyShared(one, lock('b'))).toMatchObject({ type: 'busy' });
     });

@@ -9,7 +9,7 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { APPLICATION_ID, MIGRATIONS } from '../../src/store/sqlite-schema.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
-import type { SqliteStore } from '../../src/store/sqlite-requests.js';
+import type { WorkerStore } from '../../src/store/shared-state.js';
 import type { Store } from '../../src/store/store.js';
 import { describeSharedStateContract } from './shared-state-contract.js';
 import { describeStoreContract } from './store-contract.js';
@@ -37,7 +37,7 @@ describeSharedStateContract('SQLite', sqlitePlace);
 describe('SQLite', () => {
   let folder: string;
   let path: string;
-  let opened: SqliteStore[];
+  let opened: WorkerStore[];
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'perdure-store-'));
@@ -50,7 +50,7 @@ describe('SQLite', () => {
     rmSync(folder, { recursive: true });
   });
 
-  async function open(options: { path?: string; busyTimeoutMs?: number } = {}): Promise<SqliteStore> {
+  async function open(options: { path?: string; busyTimeoutMs?: number } = {}): Promise<WorkerStore> {
     const store = await openSqliteStore({ path, ...options });
     opened.push(store);
     return store;

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { LedgerEvent } from '../../src/policy/ledger.js';
 import { StoreError, type Store } from '../../src/store/store.js';
 import {
   assistant,
@@ -354,6 +355,22 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         const order = (await store.listCalls('r1')).map(({ row }) => row.callId);
         expect(order).toEqual(['c1.0', 'c2.0', 'c2.1', 'c2.10', 'c10.0']);
         expect(await store.listCalls('r3')).toEqual([]);
+      });
+
+      test('notes whose start it is when it begins, and nothing where it may not', async () => {
+        const by = (worker: string, token: string) => ({ ...begin(token), by: { worker, atMs: 100 } }) as LedgerEvent;
+        await store.applyLedger('k1', claim('a'));
+        await store.applyLedger('k1', by('w2', 'b'));
+        expect((await store.getCall('k1'))?.attempts).toEqual([]);
+        await store.applyLedger('k1', by('w1', 'a'));
+        await store.applyLedger('k1', by('w3', 'a'));
+        expect((await store.getCall('k1'))?.attempts).toEqual([
+          { key: 'k1', start: 1, worker: 'w1', startedAtMs: 100 },
+        ]);
+        await store.applyLedger('k1', end('a'));
+        await store.applyLedger('k1', claim('b'));
+        await store.applyLedger('k1', by('w2', 'b'));
+        expect((await store.getCall('k1'))?.attempts.map(({ worker }) => worker)).toEqual(['w1', 'w2']);
       });
 
       test('adds and completes the record of a start', async () => {

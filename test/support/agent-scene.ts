@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { bundleWorkflowCode, NativeConnection } from '@temporalio/worker';
 import type { PerdureConfig } from '../../src/config/config.js';
@@ -13,16 +14,18 @@ import type { TranscriptMessage } from '../../src/contract/transcript.js';
 import type { Model, ModelRequest } from '../../src/models/model.js';
 import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
 import { operatorLog } from '../../src/operator-log.js';
-import { openSqliteStore } from '../../src/store/sqlite-store.js';
+import { openStore } from '../../src/store/open-store.js';
 import type { CallRecord } from '../../src/store/store.js';
 import { createWorker } from '../../src/worker.js';
-import { temporalClient, temporalServer } from './temporal-server.js';
+import { temporalServer } from './temporal-server.js';
 
 type Fields = Record<string, unknown>;
 
 /** Everything that one agent run left behind, for both of its readers. */
 export interface Scene {
   result: AgentRunResult | undefined;
+  /** What the workflow itself returned; `undefined` where it failed. */
+  returned: unknown;
   /** What the model was given, parsed, by call id. */
   told: Record<string, Fields>;
   transcript: TranscriptMessage[];
@@ -45,6 +48,8 @@ export interface SceneOptions {
   input?: Partial<AgentRunInput>;
   env?: Record<string, string>;
   takesImages?: boolean;
+  /** A workflow of test/support/scene-workflows.ts instead of `agentRun`, and its input. */
+  workflow?: { type: string; input: unknown };
 }
 
 let bundle: Promise<string> | undefined;
@@ -53,7 +58,7 @@ const quiet = (): void => undefined;
 /** The workflow code of the sources as they are now; made once in a test file (about 3 s). */
 async function workflowCode(): Promise<string> {
   bundle ??= bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('../../src/workflows/index.ts', import.meta.url)),
+    workflowsPath: fileURLToPath(new URL('./scene-workflows.ts', import.meta.url)),
     logger: { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: quiet, error: console.error },
   }).then(({ code }) => code);
   return await bundle;
@@ -67,7 +72,11 @@ export async function playScene(options: SceneOptions): Promise<Scene> {
   const { address, namespace } = temporalServer();
   const connection = await NativeConnection.connect({ address });
   resources.defer(() => connection.close());
-  const { client } = resources.use(await temporalClient());
+  // A page of a history may be larger than gRPC's usual 4 MiB where a workflow's own payloads are.
+  const channelArgs = { 'grpc.max_receive_message_length': -1 };
+  const clientConnection = await Connection.connect({ address, channelArgs });
+  resources.defer(() => clientConnection.close());
+  const client = new Client({ connection: clientConnection, namespace });
   const requests: Scene['requests'] = [];
   const model = recording(
     Array.isArray(options.model)
@@ -86,19 +95,19 @@ export async function playScene(options: SceneOptions): Promise<Scene> {
   });
   const running = worker.run();
   const runKey = `scene-${randomUUID()}`;
-  let result: AgentRunResult | undefined;
+  let returned: unknown;
   try {
-    const handle = await client.workflow.start(AGENT_WORKFLOW_TYPE, {
+    const handle = await client.workflow.start(options.workflow?.type ?? AGENT_WORKFLOW_TYPE, {
       taskQueue: worker.taskQueue,
       workflowId: runKey,
-      args: [{ task: 'do it', runKey, ...options.input }],
+      args: [options.workflow?.input ?? { task: 'do it', runKey, ...options.input }],
     });
-    result = await handle.result().catch(() => undefined);
+    returned = await handle.result().catch(() => undefined);
   } finally {
     worker.shutdown();
     await running;
   }
-  const store = resources.use(disposable(await openSqliteStore({ path: config.storePath })));
+  const store = resources.use(disposable(await openStore(config.store)));
   const run = await store.getRun(runKey);
   const transcript = run ? (await store.getChain(run.head)).map(({ message }) => message) : [];
   const calls = await store.listCalls(runKey);
@@ -106,7 +115,8 @@ export async function playScene(options: SceneOptions): Promise<Scene> {
   const bodies = new Map<string, Uint8Array | undefined>();
   for (const id of bodyIdsIn(calls)) bodies.set(id, await store.getBody(id));
   return {
-    result,
+    result: options.workflow ? undefined : (returned as AgentRunResult | undefined),
+    returned,
     told: toldBy(calls),
     transcript,
     log: lines.map((line) => JSON.parse(line) as Fields),
@@ -148,10 +158,15 @@ function bodyIdsIn(calls: CallRecord[]): Set<string> {
   return new Set(texts.filter((id) => id !== ''));
 }
 
-/** Payloads are bytes: read as text they can be searched. */
+/** Payloads are bytes, which protobuf's own JSON would show as base64: read as text they can be searched. */
 function decoded(history: History): string {
-  return JSON.stringify(history, (_key, value: unknown) => {
-    if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
-    return typeof value === 'bigint' ? String(value) : value;
-  });
+  return JSON.stringify(readable(history));
+}
+
+function readable(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+  if (Array.isArray(value)) return value.map(readable);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, readable(each)]));
 }

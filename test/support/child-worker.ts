@@ -24,7 +24,7 @@ export async function startChildWorker(
     address: engine.server.address,
     namespace: engine.server.namespace,
     bundlePath: engine.server.workflowBundle,
-    storePath: engine.storePath,
+    store: engine.storeChoice,
     backendUrl: engine.backend.url,
     ...options,
   };

@@ -10,7 +10,7 @@ import { AGENT_WORKFLOW_TYPE } from '../../src/contract/task-queue.js';
 import type { TranscriptMessage } from '../../src/contract/transcript.js';
 import type { AgentRunInput, AgentRunResult } from '../../src/contract/run.js';
 import { resolveConfig } from '../../src/config/resolve-config.js';
-import { openSqliteStore } from '../../src/store/sqlite-store.js';
+import { openStore, type StoreChoice } from '../../src/store/open-store.js';
 import type { CallRecord, Store } from '../../src/store/store.js';
 import type { ToolLog } from '../../src/tools/tool.js';
 import { createWorker, type CreateWorkerOptions, type PerdureWorker } from '../../src/worker.js';
@@ -42,7 +42,9 @@ export interface Engine extends AsyncDisposable {
   readonly client: Client;
   readonly server: EngineServer;
   readonly backend: EffectsBackend;
-  readonly storePath: string;
+  readonly storeChoice: StoreChoice;
+  /** For files of the test; removed with the engine. */
+  readonly rootDir: string;
   readonly log: readonly LogLine[];
   /** The store as another process would open it. */
   readonly store: Store;
@@ -72,14 +74,14 @@ export interface RunHandle {
 let runtimeInstalled = false;
 
 /** Opens an engine on a server (`temporalServer()` in tests), with a store of its own in a folder of its own. */
-export async function openEngine(where: EngineServer): Promise<Engine> {
+export async function openEngine(where: EngineServer, chosen?: StoreChoice): Promise<Engine> {
   if (!runtimeInstalled) {
     // Workers are stopped and replaced on purpose here; only what is an error should be seen.
     Runtime.install({ logger: new DefaultLogger('ERROR') });
     runtimeInstalled = true;
   }
   const rootDir = await mkdtemp(join(tmpdir(), 'perdure-engine-'));
-  const storePath = join(rootDir, 'store.db');
+  const storeChoice = chosen ?? { path: join(rootDir, 'store.db') };
   const resources = new AsyncDisposableStack();
   resources.defer(() => rm(rootDir, { recursive: true, force: true }));
   const connection = await Connection.connect({ address: where.address });
@@ -87,7 +89,7 @@ export async function openEngine(where: EngineServer): Promise<Engine> {
   const native = await NativeConnection.connect({ address: where.address });
   resources.defer(() => native.close());
   const backend = resources.use(await startEffectsBackend());
-  const store = await openSqliteStore({ path: storePath });
+  const store = await openStore(storeChoice);
   resources.defer(() => store.close());
   const client = new Client({ connection, namespace: where.namespace });
   const log: LogLine[] = [];
@@ -98,12 +100,13 @@ export async function openEngine(where: EngineServer): Promise<Engine> {
     client,
     server: where,
     backend,
-    storePath,
+    storeChoice,
+    rootDir,
     log,
     store,
     async worker(config, options = {}) {
       const perdure = await createWorker({
-        config: { ...(await resolveConfig({ tools: [] }, { rootDir, env: {} })), storePath, ...config },
+        config: { ...(await resolveConfig({ tools: [] }, { rootDir, env: {} })), store: storeChoice, ...config },
         connection: native,
         namespace: where.namespace,
         address: where.address,

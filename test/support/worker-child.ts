@@ -4,13 +4,14 @@
  */
 import { NativeConnection } from '@temporalio/worker';
 import { resolveConfig } from '../../src/config/resolve-config.js';
+import type { StoreChoice } from '../../src/store/open-store.js';
 import { createWorker } from '../../src/worker.js';
 import { backendTools } from './backend-tools.js';
 
 export interface ChildOptions {
   address: string;
   namespace: string;
-  storePath: string;
+  store: StoreChoice;
   backendUrl: string;
   bundlePath: string;
   heartbeatTimeoutMs: number;
@@ -22,7 +23,7 @@ const defaults = await resolveConfig({ tools: [] }, { rootDir: '/', env: {} });
 const worker = await createWorker({
   config: {
     ...defaults,
-    storePath: options.storePath,
+    store: options.store,
     tools: backendTools(options.backendUrl),
     heartbeatTimeoutMs: options.heartbeatTimeoutMs,
   },

@@ -81,6 +81,7 @@ describe('what the workflow reads', () => {
   it.each<[string, Error, ReturnType<typeof readActivityError>]>([
     ['the outcome of a call', ofActivity(callFailed(outcome)), { kind: 'outcome', outcome }],
     ['the failure of a turn', ofActivity(turnFailed(failure)), { kind: 'failure', failure }],
+    ['an attempt that another was to follow', ofActivity(attemptFailed(failure, 1)), { kind: 'unfinished' }],
     ['a cancellation', ofActivity(cancelled('stop')), { kind: 'cancelled' }],
     ['a cancellation before the activity was scheduled', new CancelledFailure('stop'), { kind: 'cancelled' }],
     [
@@ -88,10 +89,14 @@ describe('what the workflow reads', () => {
       ofActivity(new TimeoutFailure('late', undefined, TimeoutType.SCHEDULE_TO_CLOSE)),
       { kind: 'timeout' },
     ],
-    ['a mistake in how perdure is used', ofActivity(misuse('no')), { kind: 'foreign' }],
+    ['a mistake in how perdure is used', ofActivity(misuse('no')), { kind: 'unfinished' }],
     ['a programming error', new TypeError('x'), { kind: 'foreign' }],
-    ['details that are something else', ofActivity(ApplicationFailure.create({ details: ['x'] })), { kind: 'foreign' }],
-    ['no details', ofActivity(ApplicationFailure.create({})), { kind: 'foreign' }],
+    [
+      'details that are something else',
+      ofActivity(ApplicationFailure.create({ details: ['x'] })),
+      { kind: 'unfinished' },
+    ],
+    ['no details', ofActivity(ApplicationFailure.create({})), { kind: 'unfinished' }],
   ])('%s', (_what, error, end) => {
     expect(readActivityError(error)).toEqual(end);
   });

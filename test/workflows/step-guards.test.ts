@@ -46,7 +46,7 @@ const fresh: State = { loop: noLoop, fuse: {} };
 
 /** One step: what was refused, by class, and the state after it. */
 function step(state: State, calls: PreparedCall[], end: (tool: string) => Partial<Outcome> = () => ({})) {
-  const guards = new StepGuards({ ...state, manifest, loopPolicy: { onExhausted: 'stop', equalCalls: 2 } }, 1);
+  const guards = new StepGuards({ ...state, manifest, loopPolicy: { equalCalls: 2, onExhausted: 'stop' } }, 1);
   const admitted = calls.map((call) => guards.admit(call));
   const outcomes = admitted.map((prepared): Outcome => {
     if (prepared.status === 'answered') return prepared.outcome;

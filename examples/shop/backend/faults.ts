@@ -23,6 +23,8 @@ export interface Faults {
   orderDetailsDelayMs: number;
   /** The first labels are printed, and the connection breaks before the answer. */
   lostLabelAnswers: number;
+  /** The first look-ups of labels are answered 503. */
+  unavailableLabelLookups: number;
 }
 
 export const noFaults: Faults = {
@@ -30,6 +32,7 @@ export const noFaults: Faults = {
   unavailableSearches: 0,
   orderDetailsDelayMs: 0,
   lostLabelAnswers: 0,
+  unavailableLabelLookups: 0,
 };
 
 export const demoFaults: Faults = {
@@ -37,6 +40,13 @@ export const demoFaults: Faults = {
   unavailableSearches: 2,
   orderDetailsDelayMs: 1500,
   lostLabelAnswers: 1,
+  unavailableLabelLookups: 0,
+};
+
+/** What a proxy in front of a service says that is down. */
+const unavailable: Answer = {
+  status: 503,
+  body: '<html><head><title>503 Service Temporarily Unavailable</title></head></html>',
 };
 
 export interface FaultPlan {
@@ -54,9 +64,8 @@ export function planFaults(faults: Faults): FaultPlan {
         const error = { code: 'too_many_requests', message: 'Too many look-ups.' };
         return { status: 429, body: { error }, headers: { 'retry-after': '1' } };
       }
-      if (operation === 'search_orders' && left.unavailableSearches-- > 0) {
-        return { status: 503, body: '<html><head><title>503 Service Temporarily Unavailable</title></head></html>' };
-      }
+      if (operation === 'search_orders' && left.unavailableSearches-- > 0) return unavailable;
+      if (operation === 'list_labels' && left.unavailableLabelLookups-- > 0) return unavailable;
       if (operation === 'get_order') await sleep(faults.orderDetailsDelayMs, undefined, { signal: clientGone });
       return undefined;
     },

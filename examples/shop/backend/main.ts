@@ -1,8 +1,8 @@
-// The shop as its own process: `node examples/shop/backend/main.ts --db FILE [--port 0] [--no-faults]`.
-// Prints one line of JSON with its port once it answers. Ends on SIGTERM or SIGINT, and, where a parent started it with
-// an IPC channel, when that parent is gone.
+// The shop as its own process: `node examples/shop/backend/main.ts --db FILE [--port 0] [--no-faults] [--faults JSON]`.
+// `--faults '{"rateLimitedLookups": 0}'` changes the faults that it names. Prints one line of JSON with its port once it
+// answers. Ends on SIGTERM or SIGINT, and, where a parent started it with an IPC channel, when that parent is gone.
 import { parseArgs } from 'node:util';
-import { demoFaults, noFaults } from './faults.ts';
+import { demoFaults, noFaults, type Faults } from './faults.ts';
 import { startShopService } from './service.ts';
 
 const { values } = parseArgs({
@@ -10,17 +10,18 @@ const { values } = parseArgs({
     db: { type: 'string' },
     port: { type: 'string', default: '0' },
     'no-faults': { type: 'boolean', default: false },
+    faults: { type: 'string', default: '{}' },
   },
 });
 if (values.db === undefined) {
-  process.stderr.write('usage: node main.ts --db FILE [--port 0] [--no-faults]\n');
+  process.stderr.write('usage: node main.ts --db FILE [--port 0] [--no-faults] [--faults JSON]\n');
   process.exit(2);
 }
 
 const starting = startShopService({
   dbPath: values.db,
   port: Number(values.port),
-  faults: values['no-faults'] ? noFaults : demoFaults,
+  faults: { ...(values['no-faults'] ? noFaults : demoFaults), ...(JSON.parse(values.faults) as Partial<Faults>) },
 });
 
 let ending = false;

@@ -49,7 +49,7 @@ function callLine(call: CallStory, style: Style): string {
   const args = typeof call.arguments === 'object' ? JSON.stringify(call.arguments) : call.arguments;
   const room = style.columns - 8 - fate.length - 2;
   const title = cut(`${call.tool} ${args ?? call.rawArguments ?? ''}`.trim(), room);
-  const mark = succeeded ? style.paint('green', '✔') : style.paint('yellow', '✘');
+  const mark = succeeded ? style.paint('green', '✓') : style.paint('yellow', '✗');
   return `      ${mark} ${title}  ${style.paint('dim', fate)}`;
 }
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Faults } from '../backend/faults.ts';
 import { readEffectCounts } from '../backend/journal.ts';
 import { checkEffects, type CheckedEffect } from './expected-effects.ts';
-import { defaultKills, momentInWords, type Kill } from './kills.ts';
+import { defaultKills, momentInWords, type Kill, type Scene } from './kills.ts';
 import type { StepStory } from './run-story.ts';
 import { shopAdmin } from './shop-admin.ts';
 import { Stage } from './stage.ts';
@@ -18,6 +19,8 @@ export interface ShopDemoOptions {
   rootDir?: string;
   /** What is killed, in this order. Default: the worker, when the first refund is committed and not yet answered. */
   kills?: readonly Kill[];
+  /** How the shop misbehaves, besides or instead of what it does by itself (`demoFaults`). */
+  faults?: Partial<Faults>;
   /** `provider:model` instead of the scripted one. */
   model?: string;
   /** Aborted, it ends everything that was started; the demo then rejects with the signal's reason. */
@@ -38,6 +41,10 @@ export interface ShopDemoResult {
   effects: CheckedEffect[];
   /** Kills that were carried out. */
   kills: Kill[];
+  /** `host:port` of the Temporal server. */
+  serverAddress: string;
+  /** perdure's store. */
+  storePath: string;
   /** The run in the Temporal UI. */
   uiUrl: string | undefined;
   /** What shop, server and worker wrote. */
@@ -51,7 +58,8 @@ export interface ShopDemoResult {
 export async function runShopDemo(options: ShopDemoOptions = {}): Promise<ShopDemoResult> {
   const { log = () => undefined, signal = new AbortController().signal } = options;
   signal.throwIfAborted();
-  const stage = await Stage.open({ rootDir: options.rootDir ?? resolve(import.meta.dirname, '..'), log });
+  const rootDir = options.rootDir ?? resolve(import.meta.dirname, '..');
+  const stage = await Stage.open({ rootDir, log, faults: options.faults ?? {} });
   const aborted = new Promise<never>((_, reject) => {
     const onAbort = () => reject(signal.reason as Error);
     if (signal.aborted) onAbort();
@@ -67,13 +75,17 @@ export async function runShopDemo(options: ShopDemoOptions = {}): Promise<ShopDe
 async function perform(stage: Stage, options: ShopDemoOptions, log: (line: string) => void): Promise<ShopDemoResult> {
   const runId = `shop-${randomBytes(3).toString('hex')}`;
   log(`shop ${stage.shopUrl}`);
-  log(`Temporal server ${stage.serverAddress}, UI ${stage.uiUrl(runId) ?? 'unknown'}`);
+  log(`Temporal server ${stage.serverAddress}`);
+  const uiUrl = stage.uiUrl(runId);
+  if (uiUrl !== undefined) log(`Temporal UI ${uiUrl}`);
   stage.startWorker();
 
   const over = new AbortController();
-  const kills = killInTurn(stage, options.kills ?? defaultKills, over.signal);
+  const scene = { runId, shopUrl: stage.shopUrl, storePath: stage.storePath };
+  const kills = killInTurn({ stage, scene, kills: options.kills ?? defaultKills, over: over.signal });
   const model = options.model === undefined ? [] : ['--model', options.model];
-  const run = stage.perdure(['run', '--id', runId, '--follow', ...model, task], log).finally(() => over.abort());
+  const tell = (line: string) => log(line.replace(/\bperdure (?=show )/, 'npm run shop -- '));
+  const run = stage.perdure(['run', '--id', runId, '--follow', ...model, task], tell).finally(() => over.abort());
   const [carriedOut] = await Promise.all([kills, run]);
 
   const shown = await stage.perdure(['show', runId, '--json'], log);
@@ -90,18 +102,27 @@ async function perform(stage: Stage, options: ShopDemoOptions, log: (line: strin
     steps: description.steps,
     effects: checkEffects(readEffectCounts(stage.shopDbPath)),
     kills: carriedOut,
-    uiUrl: stage.uiUrl(runId),
+    serverAddress: stage.serverAddress,
+    storePath: stage.storePath,
+    uiUrl,
     logPath: stage.logPath,
   };
   await options.beforeEnd?.(result);
   return result;
 }
 
+interface Killing {
+  stage: Stage;
+  scene: Scene;
+  /** Aborted when the run is over. */
+  over: AbortSignal;
+}
+
 /** Carries out one kill after the other until the run is over. Returns those that came to pass. */
-async function killInTurn(stage: Stage, kills: readonly Kill[], over: AbortSignal): Promise<Kill[]> {
+async function killInTurn({ stage, scene, kills, over }: Killing & { kills: readonly Kill[] }): Promise<Kill[]> {
   const carriedOut: Kill[] = [];
   for (const kill of kills) {
-    if (!(await momentOf(kill, stage, over))) break;
+    if (!(await momentOf(kill, { stage, scene, over }))) break;
     if (kill.what === 'server') {
       await stage.restartServer(momentInWords(kill));
     } else {
@@ -115,12 +136,21 @@ async function killInTurn(stage: Stage, kills: readonly Kill[], over: AbortSigna
 }
 
 /** Waits for the moment; false where the run was over before. */
-async function momentOf(kill: Kill, stage: Stage, over: AbortSignal): Promise<boolean> {
+async function momentOf(kill: Kill, { stage, scene, over }: Killing): Promise<boolean> {
+  if ('reached' in kill) {
+    const ended = new Promise<void>((resolve) => over.addEventListener('abort', () => resolve(), { once: true }));
+    await Promise.race([kill.reached(scene, over), ended]).catch((error: unknown) => {
+      if (!over.aborted) throw error;
+    });
+    return !over.aborted;
+  }
   if ('afterMs' in kill) {
     await sleep(kill.afterMs, undefined, { signal: over }).catch(() => undefined);
     return !over.aborted;
   }
   const admin = shopAdmin(stage.shopUrl);
   await admin.hold(kill.operation, kill.moment);
-  return (await admin.waitForHeld(over)) !== undefined;
+  if (!(await admin.waitForHeld(over))) return false;
+  await sleep(kill.heldMs ?? 0);
+  return true;
 }

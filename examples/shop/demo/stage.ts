@@ -4,6 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { openServer, startDevServer, type DevServer, type FoundServer } from 'perdure/testing';
+import type { Faults } from '../backend/faults.ts';
 import { startNode, type DemoProcess } from './processes.ts';
 
 const exampleDir = resolve(import.meta.dirname, '..');
@@ -19,12 +20,27 @@ export interface StageOptions {
   rootDir: string;
   /** Receives what happens, a line at a time. */
   log(line: string): void;
+  /** How the shop misbehaves, where not as by default. */
+  faults: Partial<Faults>;
+}
+
+/** Another demo, or a `perdure dev`, works in the folder. */
+export class StageTakenError extends Error {
+  override readonly name = 'StageTakenError';
+  constructor(rootDir: string, uiUrl: string | undefined) {
+    const where = uiUrl === undefined ? '' : ` (its Temporal UI: ${uiUrl})`;
+    super(
+      `A Temporal server and its worker run already in ${rootDir}${where}: another demo, or npm run shop -- dev. ` +
+        'They would take the calls of this one. End them with Ctrl-C where they were started, then type npm start again.',
+    );
+  }
 }
 
 /** What the demo starts: the shop, a Temporal server where no other is configured, and a worker. */
 export class Stage {
   readonly shopUrl: string;
   readonly shopDbPath: string;
+  readonly storePath: string;
   readonly logPath: string;
   /** Rejects where a worker ends that nobody ended; never settles otherwise. */
   readonly broken: Promise<never>;
@@ -50,29 +66,25 @@ export class Stage {
     this.#ownServer = parts.ownServer;
     this.shopUrl = parts.shopUrl;
     this.shopDbPath = shopDbPath(parts.options);
+    this.storePath = join(parts.options.rootDir, '.perdure/store.db');
     this.logPath = logPath(parts.options);
     this.broken = new Promise((_, reject) => (this.#breakDown = reject));
     // Whoever waits for it is told; nobody waits any more once the run is over.
     this.broken.catch(() => undefined);
   }
 
-  /** Starts the shop, with a new database, and the server; `close` ends both. Rejects with nothing left running. */
+  /**
+   * Starts the server, and the shop with a new database; `close` ends both. Rejects with nothing left running, and with
+   * `StageTakenError` where the folder is in use: somebody else's worker would take the demo's calls to another shop.
+   */
   static async open(options: StageOptions): Promise<Stage> {
-    await mkdir(join(options.rootDir, '.perdure'), { recursive: true });
-    const dbPath = shopDbPath(options);
-    for (const suffix of ['', '-wal', '-shm']) await rm(`${dbPath}${suffix}`, { force: true });
-    const shop = startNode({
-      args: [join(exampleDir, 'backend/main.ts'), '--db', dbPath, '--port', '0'],
-      env: process.env,
-      cwd: exampleDir,
-      logPath: logPath(options),
-    });
+    const { server, started } = await openServer({ rootDir: options.rootDir, env: process.env });
+    if (server.kind === 'dev' && !started) throw new StageTakenError(options.rootDir, server.uiUrl);
     try {
-      const { port } = JSON.parse(await shop.firstLine) as { port: number };
-      const { server, started } = await openServer({ rootDir: options.rootDir, env: process.env });
-      return new Stage({ options, shop, shopUrl: `http://127.0.0.1:${port}`, server, ownServer: started });
+      const { shop, shopUrl } = await startShop(options);
+      return new Stage({ options, shop, shopUrl, server, ownServer: started });
     } catch (error) {
-      await shop.stop();
+      await started?.stop();
       throw error;
     }
   }
@@ -169,8 +181,27 @@ export class Stage {
       ...process.env,
       ...(kind !== 'configured' && { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace }),
       SHOP_URL: this.shopUrl,
-      SHOP_STORE: join(this.#options.rootDir, '.perdure/store.db'),
+      SHOP_STORE: this.storePath,
     };
+  }
+}
+
+async function startShop(options: StageOptions): Promise<{ shop: DemoProcess; shopUrl: string }> {
+  await mkdir(join(options.rootDir, '.perdure'), { recursive: true });
+  const dbPath = shopDbPath(options);
+  for (const suffix of ['', '-wal', '-shm']) await rm(`${dbPath}${suffix}`, { force: true });
+  const shop = startNode({
+    args: [join(exampleDir, 'backend/main.ts'), '--db', dbPath, '--faults', JSON.stringify(options.faults)],
+    env: process.env,
+    cwd: exampleDir,
+    logPath: logPath(options),
+  });
+  try {
+    const { port } = JSON.parse(await shop.firstLine) as { port: number };
+    return { shop, shopUrl: `http://127.0.0.1:${port}` };
+  } catch (error) {
+    await shop.stop();
+    throw error;
   }
 }
 

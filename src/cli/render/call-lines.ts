@@ -50,12 +50,17 @@ export function failureWords({ message, suggestedAction }: Failure): string {
 }
 
 /** One start of the body on one line, without its details. */
-export function attemptLine(attempt: AttemptRecord): string {
-  const took =
-    attempt.endedAtMs === undefined ? '' : ` after ${formatDuration(attempt.endedAtMs - attempt.startedAtMs)}`;
+export function attemptLine(call: CallDescription, attempt: AttemptRecord): string {
   const failure = attempt.failure ? `  ${attemptFailureWords(attempt.failure)}` : '';
-  const fate = attempt.failure ? 'failed' : attempt.endedAtMs === undefined ? 'has not reported an end' : 'ended';
-  return `start ${attempt.start} ${fate}${took}${failure}`;
+  return `start ${attempt.start} ${attemptFate(call, attempt)}${failure}`;
+}
+
+/** How one start of the body went: `failed after 1.2 s`, `running`, `no end reported`. */
+export function attemptFate(call: CallDescription, { start, startedAtMs, endedAtMs, failure }: AttemptRecord): string {
+  if (endedAtMs === undefined) {
+    return call.state === 'running' && start === call.starts ? 'running' : 'no end reported';
+  }
+  return `${failure ? 'failed' : 'ended'} after ${formatDuration(endedAtMs - startedAtMs)}`;
 }
 
 function attemptFailureWords(record: Record<string, Json>): string {

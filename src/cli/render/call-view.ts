@@ -1,8 +1,8 @@
 import type { CallDescription } from '../../client/run-description.js';
 import type { Json, JsonObject } from '../../contract/json.js';
 import type { AttemptRecord } from '../../store/store.js';
-import { callFate } from './call-lines.js';
-import { formatDuration, formatMoment } from './duration.js';
+import { attemptFate, callFate } from './call-lines.js';
+import { formatMoment } from './duration.js';
 import { callMark, paintCallState } from './state-word.js';
 import { textColumns, type Style } from './style.js';
 import { oneLine, padToWidth, wrapToWidth } from './text-width.js';
@@ -74,16 +74,12 @@ function spread(text: string): string {
 }
 
 function attemptLines(call: CallDescription, style: Style): string[] {
-  if (call.attempts.length > 0) return call.attempts.flatMap((attempt) => attemptBlock(attempt, style));
+  if (call.attempts.length > 0) return call.attempts.flatMap((attempt) => attemptBlock(call, attempt, style));
   return [style.colours.dim(call.starts === 0 ? '  the body was never started' : '  no start was recorded')];
 }
 
-function attemptBlock(attempt: AttemptRecord, style: Style): string[] {
-  const end =
-    attempt.endedAtMs === undefined
-      ? 'no end reported'
-      : `${attempt.failure ? 'failed' : 'ended'} after ${formatDuration(attempt.endedAtMs - attempt.startedAtMs)}`;
-  const title = `  start ${attempt.start}  ${end}`;
+function attemptBlock(call: CallDescription, attempt: AttemptRecord, style: Style): string[] {
+  const title = `  start ${attempt.start}  ${attemptFate(call, attempt)}`;
   const painted = attempt.failure ? style.colours.red(title) : title;
   const facts = [
     fact('  at', formatMoment(attempt.startedAtMs), style),

@@ -70,7 +70,9 @@ function callBlock(run: RunDescription, call: CallDescription, style: Style): st
   const quiet = (line: string): string => style.colours.dim(line);
   if (call.attempts.length > 1 || call.attempts.some((attempt) => attempt.failure)) {
     const columns = style.columns - 10;
-    lines.push(...call.attempts.map((attempt) => quiet(`          ${cutToWidth(attemptLine(attempt), columns)}`)));
+    lines.push(
+      ...call.attempts.map((attempt) => quiet(`          ${cutToWidth(attemptLine(call, attempt), columns)}`)),
+    );
   }
   if (call.failure) return [...lines, ...indented(failureWords(call.failure), 10, style)];
   if (call.modelSees === undefined) return lines;

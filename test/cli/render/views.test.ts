@@ -53,3 +53,37 @@ describe.each(views)('%s', (_name, render) => {
     expect(render(pipe)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
   });
 });
+
+describe('a start that nobody ended', () => {
+  const lost = {
+    key: 'k1:bb',
+    start: 1,
+    worker: '4711@box',
+    startedAtMs: START_MS,
+    endedAtMs: START_MS + 2_400,
+    failure: {
+      error_type: 'timeout',
+      error_message: 'the worker was lost in the middle of the call',
+      decision: 'worker_lost',
+    },
+  };
+  const again = { key: 'k1:bb', start: 2, worker: '4712@box', startedAtMs: START_MS + 3_000 };
+  const call = { ...refusedRefund, state: 'running' as const, starts: 2, attempts: [lost, again] };
+
+  it('is told with the worker that was lost, and why', () => {
+    const shown = renderCall('run-4kx9mz', call, pipe);
+    expect(shown).toContain('  start 1  failed after 2.4 s\n');
+    expect(shown).toContain('worker          4711@box\n');
+    expect(shown).toContain('error_message   the worker was lost in the middle of the call\n');
+  });
+
+  it('is running as long as the call runs, and no longer', () => {
+    const [first, second, third] = sampleRun().steps;
+    if (!first || !second || !third) throw new Error('the sample has three steps');
+    const shownOf = (state: 'running' | 'failed') =>
+      renderRun(sampleRun({ steps: [first, { ...second, calls: [{ ...call, state }] }, third] }), pipe);
+    expect(shownOf('running')).toContain('start 1 failed after 2.4 s  timeout the worker was lost');
+    expect(shownOf('running')).toContain('start 2 running\n');
+    expect(shownOf('failed')).toContain('start 2 no end reported\n');
+  });
+});

@@ -31,8 +31,8 @@ describe('a worker with another store', () => {
     await expect.poll(async () => (await lastFailure())?.applicationFailureInfo?.type).toBe('rate_limit');
     await right[Symbol.asyncDispose]();
 
-    const storePath = join(engine.storePath, '..', 'other.db');
-    const other = await engine.worker({ model, tools: tools(), storePath }, { taskQueue });
+    const store = { path: join(engine.rootDir, 'other.db') };
+    const other = await engine.worker({ model, tools: tools(), store }, { taskQueue });
     await expect
       .poll(async () => (await lastFailure())?.message, { timeout: 20_000 })
       .toBe(

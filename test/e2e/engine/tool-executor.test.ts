@@ -19,6 +19,23 @@ const start = async (type: string, arg?: unknown, more: { cronSchedule?: string 
   return await engine.startWorkflow(type, { taskQueue: worker.taskQueue, args, ...more });
 };
 
+/** How often a workflow task failed. In small pages, because a page of large events is more than a client takes. */
+async function failedTasks(workflowId: string): Promise<number> {
+  let failed = 0;
+  let nextPageToken: Uint8Array | null | undefined;
+  do {
+    const page = await engine.client.workflowService.getWorkflowExecutionHistory({
+      namespace: engine.server.namespace,
+      execution: { workflowId },
+      maximumPageSize: 3,
+      nextPageToken: nextPageToken ?? null,
+    });
+    failed += page.history?.events?.filter((event) => event.workflowTaskFailedEventAttributes).length ?? 0;
+    nextPageToken = page.nextPageToken;
+  } while (nextPageToken && nextPageToken.length > 0);
+  return failed;
+}
+
 describe('toolExecutor in a workflow of one’s own', () => {
   it('gives one outcome for each call, as values, in order', async () => {
     engine.backend.script('refund', [{ status: 409, body: { error: 'already refunded' } }]);
@@ -115,8 +132,7 @@ describe('toolExecutor in a workflow of one’s own', () => {
   it('takes several large calls at once', async () => {
     const large = await start('ownLargeCalls', { text: 'x', length: 900_000, times: 6 });
     expect(await large.result()).toEqual(Array.from({ length: 6 }, () => 'succeeded'));
-    const { events } = await large.fetchHistory();
-    expect(events?.filter((event) => event.workflowTaskFailedEventAttributes)).toEqual([]);
+    expect(await failedTasks(large.workflowId)).toBe(0);
   });
 
   it('is bundled from the file that the configuration names', async () => {

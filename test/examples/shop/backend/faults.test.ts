@@ -37,3 +37,10 @@ it('prints the first label and breaks the connection before the answer', async (
   expect((await shop.get('/returns/ret_1038/labels')).body).toMatchObject({ labels: [{ id: 1 }] });
   expect((await shop.post('/returns/ret_1038/labels')).status).toBe(200);
 });
+
+it('answers the first look-up of labels 503, then heals', async () => {
+  const shop = await openShop({ unavailableLabelLookups: 1 });
+  const lookUp = () => shop.get('/returns/ret_1038/labels');
+  expect((await lookUp()).status).toBe(503);
+  expect(await lookUp()).toMatchObject({ status: 200, body: { labels: [] } });
+});

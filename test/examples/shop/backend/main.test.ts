@@ -51,3 +51,9 @@ it('ends on SIGTERM', async () => {
   const [code] = (await once(child, 'exit')) as [number];
   expect(code).toBe(0);
 });
+
+it('misbehaves as it is told', async () => {
+  const { shop } = await startProcess(join(temporaryFolder(), 'shop.db'), '--faults', '{"rateLimitedLookups": 2}');
+  const lookUp = async () => (await shop.get('/customers?name=maya')).status;
+  expect([await lookUp(), await lookUp(), await lookUp()]).toEqual([429, 429, 200]);
+});

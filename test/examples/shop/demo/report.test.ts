@@ -46,7 +46,7 @@ it('lays steps, troubles, effects and the answer out in 80 columns', () => {
   );
   expect(report).toBe(`The steps
    1  I look the customer up.
-      ✔ find_customer {"email":"maya.lindqvist@example.com","b…  1.2 s, 2 starts
+      ✓ find_customer {"email":"maya.lindqvist@example.com","b…  1.2 s, 2 starts
    2  The final answer, see below.
 
 What failed, and how it was handled

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ContentIds } from './content-ids.js';
+import { RequestStore, type RequestMethod } from './request-store.js';
+import type { WorkerStore } from './shared-state.js';
+import { StoreError } from './store.js';
+
+/**
+ * Bodies of this size and more are kept as files: from about 100 KB on, files are read and written faster than rows of a
+ * database (https://www.sqlite.org/intern-v-extern-blob.html), and they burden neither its log nor its backups.
+ */
+export const LARGE_BODY_BYTES = 100_000;
+
+/**
+ * The store with its large bodies in a folder, a file each, named by the same id as a row would be. The folder must be one
+ * that every worker of the store sees, and it belongs to the store as its database does: back up both.
+ */
+export function withBlobFolder(store: WorkerStore, { folder, ids }: { folder: string; ids: ContentIds }): WorkerStore {
+  return new StoreWithBlobs(store, new BlobFolder(folder), ids);
+}
+
+class StoreWithBlobs extends RequestStore {
+  readonly storeId: string;
+  readonly #store: WorkerStore;
+  readonly #blobs: BlobFolder;
+  readonly #ids: ContentIds;
+  readonly #writing = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(store: WorkerStore, blobs: BlobFolder, ids: ContentIds) {
+    super();
+    this.storeId = store.storeId;
+    this.#store = store;
+    this.#blobs = blobs;
+    this.#ids = ids;
+  }
+
+  override putBody = (bytes: Uint8Array): Promise<string> => {
+    if (bytes.byteLength < LARGE_BODY_BYTES || this.#closed) return this.#store.putBody(bytes);
+    const id = this.#ids.bodyId(bytes);
+    // As they are now, whatever the caller does with them later.
+    const written = this.#blobs.write(id, bytes.slice()).then(() => id);
+    this.#writing.add(written);
+    const settled = () => this.#writing.delete(written);
+    written.then(settled, settled);
+    return written;
+  };
+
+  override getBody = async (id: string): Promise<Uint8Array | undefined> =>
+    (await this.#store.getBody(id)) ?? (await this.#blobs.read(id));
+
+  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<WorkerStore[M]>): ReturnType<WorkerStore[M]> {
+    return (this.#store[method] as (...values: unknown[]) => ReturnType<WorkerStore[M]>)(...args);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    // The store first, so that it refuses what comes from now on; files need nothing of it.
+    const closed = this.#store.close();
+    await Promise.allSettled(this.#writing);
+    await closed;
+  }
+}
+
+class BlobFolder {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Resolves once the file is whole, synced to disk and under its name; a file of that name is whole always. */
+  async write(id: string, bytes: Uint8Array): Promise<void> {
+    const { folder, path } = this.#place(id);
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      if ((await sizeOf(path)) !== bytes.byteLength) await writeWhole(path, bytes);
+      // The names are data too: of the file in its folder, and of that in the one above. Also of a file that was there:
+      // another process may have put it there only just now.
+      await syncFolder(folder);
+      await syncFolder(this.#folder);
+    } catch (error) {
+      throw this.#failed('writing', id, error);
+    }
+  }
+
+  async read(id: string): Promise<Uint8Array | undefined> {
+    // Ids come from transcripts and models: only what can be an id is looked for.
+    if (!/^[0-9a-f]{64}$/.test(id)) return undefined;
+    try {
+      return new Uint8Array(await readFile(this.#place(id).path));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw this.#failed('reading', id, error);
+    }
+  }
+
+  /** Spread over 256 folders: some file systems are slow with many files in one. */
+  #place(id: string): { folder: string; path: string } {
+    const folder = join(this.#folder, id.slice(0, 2));
+    return { folder, path: join(folder, id) };
+  }
+
+  #failed(doing: string, id: string, error: unknown): StoreError {
+    return new StoreError(
+      'unavailable',
+      `store: ${doing} body ${id} in ${this.#folder} failed: ${(error as Error).message}; check store.blobs.folder`,
+      { cause: error },
+    );
+  }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    await writeSynced(temporary, bytes);
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+async function writeSynced(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

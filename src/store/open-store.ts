@@ -1,0 +1,38 @@
+import type { PostgresTls } from './postgres-address.js';
+import { openPostgresStore } from './postgres-store.js';
+import type { WorkerStore } from './shared-state.js';
+import { openSqliteStore } from './sqlite-store.js';
+
+/** A SQLite file, for the workers of one machine. */
+export interface SqliteChoice {
+  path: string;
+  blobs?: BlobChoice;
+}
+
+/** A PostgreSQL database, for workers on any number of machines. */
+export interface PostgresChoice {
+  /** `postgres://user:password@host:port/database`. */
+  url: string;
+  /** Default: what `sslmode` in the URL says, else unencrypted. */
+  tls?: PostgresTls;
+  /** Connections of one process at most. Default 10. */
+  poolSize?: number;
+  /** Schema of the tables. Default `perdure`. */
+  schema?: string;
+  blobs?: BlobChoice;
+}
+
+/** A folder for large bodies, which every worker of the store sees. */
+export interface BlobChoice {
+  folder: string;
+}
+
+/** Where runs are kept, as the configuration says it. */
+export type StoreChoice = SqliteChoice | PostgresChoice;
+
+/** Opens the store, creating it where there is none. Rejects with a `StoreError`. */
+export async function openStore(choice: StoreChoice): Promise<WorkerStore> {
+  if ('path' in choice) return await openSqliteStore(choice);
+  const { url, ...options } = choice;
+  return await openPostgresStore({ connectionString: url, ...options });
+}

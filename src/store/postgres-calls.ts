@@ -1,0 +1,141 @@
+import { ledgerTransition, type LedgerEvent, type LedgerVerdict } from '../policy/ledger.js';
+import {
+  attemptRow,
+  startedAttempt,
+  CALL_COLUMNS,
+  callRow,
+  CHANGING_CALL_COLUMNS,
+  compareCallIds,
+  readCall,
+  readRecord,
+  renderingOf,
+  sealingOf,
+  type AttemptRow,
+  type CallRow,
+} from './call-rows.js';
+import { inTurn } from './in-turn.js';
+import type { PostgresDatabase } from './postgres-database.js';
+import { storable } from './postgres-rows.js';
+import type { Transaction } from './postgres-transaction.js';
+import type { AttemptRecord, CallRecord, LedgerRendering, RecordedOutcome } from './store.js';
+
+const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
+  VALUES (${CALL_COLUMNS.map((_, index) => `$${String(index + 1)}`).join(', ')})`;
+const updateCall = `UPDATE calls SET
+  ${CHANGING_CALL_COLUMNS.map((column, index) => `${column} = $${String(index + 2)}`).join(', ')} WHERE key = $1`;
+
+/** The ledger: one row a call, changed by the pure transition alone, with its rendered outcome and its attempts. */
+export function callOperations(database: PostgresDatabase) {
+  // A holder that renews its claim and then settles it must not find the renewal refused: on two connections the later
+  // event could come first.
+  const applyInTurn = inTurn();
+
+  return {
+    applyLedger: (key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> =>
+      applyInTurn(key, () =>
+        database.transaction(async (tx) => {
+          const [[found], nowMs] = await Promise.all([
+            tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
+            tx.now(),
+          ]);
+          const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);
+          if (write) {
+            // No row is written after its outcome, so a stored rendering is never overwritten here.
+            const row = callRow(write, rendered && renderingOf(event, write, rendered));
+            const started = startedAttempt(key, event, verdict);
+            await tx.commit([writeCall(tx, row, found !== undefined), ...(started ? [writeAttempt(tx, started)] : [])]);
+          }
+          return verdict;
+        }),
+      ),
+
+    async recordOutcomes(outcomes: RecordedOutcome[]): Promise<void> {
+      if (outcomes.length === 0) return;
+      await database.transaction(async (tx) => {
+        const [found, nowMs] = await Promise.all([lockCalls(tx, outcomes), tx.now()]);
+        await tx.commit(writeOutcomes(tx, outcomes, found, nowMs));
+      });
+    },
+
+    async getCall(key: string): Promise<CallRecord | undefined> {
+      return await database.transaction(async (tx) => {
+        const [[row], attempts] = await Promise.all([
+          tx.query<CallRow>('SELECT * FROM calls WHERE key = $1', [key]),
+          tx.query<AttemptRow>('SELECT * FROM attempts WHERE key = $1 ORDER BY start', [key]),
+        ]);
+        return row && readRecord(row, attempts);
+      });
+    },
+
+    async listCalls(runKey: string): Promise<CallRecord[]> {
+      return await database.transaction(async (tx) => {
+        const [rows, attempts] = await Promise.all([
+          tx.query<CallRow>('SELECT * FROM calls WHERE run_key = $1 ORDER BY ordinal', [runKey]),
+          tx.query<AttemptRow>(
+            `SELECT attempts.* FROM attempts JOIN calls ON calls.key = attempts.key
+             WHERE calls.run_key = $1 ORDER BY attempts.start`,
+            [runKey],
+          ),
+        ]);
+        const ofCall = Map.groupBy(attempts, ({ key }) => key);
+        return rows.sort(compareCallIds).map((row) => readRecord(row, ofCall.get(row.key) ?? []));
+      });
+    },
+
+    async recordAttempt(attempt: AttemptRecord): Promise<void> {
+      await database.transaction((tx) => tx.commit([writeAttempt(tx, attempt)]));
+    },
+  };
+}
+
+/** The rows that outcomes are about, locked in one order in every process. */
+export function lockCalls(tx: Transaction, outcomes: RecordedOutcome[]): Promise<CallRow[]> {
+  return tx.query<CallRow>('SELECT * FROM calls WHERE key = ANY ($1) ORDER BY key FOR UPDATE', [
+    outcomes.map(({ key }) => key),
+  ]);
+}
+
+/** Writes outcomes that no body ran for, given the locked rows that are there. */
+export function writeOutcomes(
+  tx: Transaction,
+  outcomes: RecordedOutcome[],
+  found: CallRow[],
+  nowMs: number,
+): Promise<unknown>[] {
+  const existing = new Set(found.map(({ key }) => key));
+  const current = new Map(found.map((row) => [row.key, readCall(row)]));
+  const writes = outcomes.flatMap((recorded) => {
+    const { write } = ledgerTransition(recorded.key, current.get(recorded.key), sealingOf(recorded), nowMs);
+    if (!write) return [];
+    current.set(recorded.key, write);
+    return [callRow(write, recorded.rendered)];
+  });
+  writes.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return writes.map((row) => writeCall(tx, row, existing.has(row.key)));
+}
+
+/** Adds the record of a start, or completes it: what is there stays. */
+function writeAttempt(tx: Transaction, attempt: AttemptRecord): Promise<unknown> {
+  const row = attemptRow(attempt);
+  return tx.query(
+    `INSERT INTO attempts (key, start, worker, started_at_ms, ended_at_ms, failure)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (key, start) DO UPDATE SET
+       ended_at_ms = coalesce(attempts.ended_at_ms, excluded.ended_at_ms),
+       failure = coalesce(attempts.failure, excluded.failure)`,
+    [row.key, row.start, storable(row.worker), row.started_at_ms, row.ended_at_ms, row.failure],
+  );
+}
+
+/**
+ * A plain insert, although another process may have written the row since it was not found: then this fails, the
+ * transaction is run again, and it finds the row. Passed over in silence, it would grant a claim that another holds.
+ */
+function writeCall(tx: Transaction, row: CallRow, exists: boolean): Promise<unknown> {
+  return exists
+    ? tx.query(updateCall, [row.key, ...CHANGING_CALL_COLUMNS.map((column) => row[column])])
+    : tx.query(
+        insertCall,
+        CALL_COLUMNS.map((column) => storable(row[column])),
+      );
+}

@@ -1,0 +1,179 @@
+import type { CallModelResult } from '../contract/activities.js';
+import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import { lockCalls, writeOutcomes } from './postgres-calls.js';
+import type { ContentOperations } from './postgres-content.js';
+import type { PostgresDatabase } from './postgres-database.js';
+import { codeOf } from './postgres-error.js';
+import { storable } from './postgres-rows.js';
+import type { Transaction } from './postgres-transaction.js';
+import { missingRun, readAnswer, readRun, readTurn, turnAnswer, type RunRow, type TurnRow } from './run-rows.js';
+import type { RunRecord, Store, TurnCommit, TurnKey } from './store.js';
+
+const FOREIGN_KEY_VIOLATION = '23503';
+
+const thisTurn = 'run_key = $1 AND step = $2 AND head = $3 AND settings = $4 AND take = $5';
+const nextStart = '(SELECT coalesce(max(started_order), 0) + 1 FROM turns WHERE run_key = $1)';
+const nextCommit = '(SELECT coalesce(max(committed_order), 0) + 1 FROM turns WHERE run_key = $1)';
+
+/** Runs and their model turns: who answered a question first, and where the conversation has got to. */
+export function runOperations(database: PostgresDatabase, content: ContentOperations) {
+  const { name } = database;
+
+  async function findRun(tx: Transaction, runKey: string): Promise<RunRow | undefined> {
+    return (await tx.query<RunRow>('SELECT * FROM runs WHERE run_key = $1', [runKey]))[0];
+  }
+
+  /** Turns of one run are written one after the other; that a row refers to the run is in nobody's way. */
+  async function lockRun(tx: Transaction, runKey: string): Promise<RunRow | undefined> {
+    return (await tx.query<RunRow>('SELECT * FROM runs WHERE run_key = $1 FOR NO KEY UPDATE', [runKey]))[0];
+  }
+
+  async function findTurn(tx: Transaction, turn: TurnKey): Promise<TurnRow | undefined> {
+    return (await tx.query<TurnRow>(`SELECT * FROM turns WHERE ${thisTurn}`, turnValues(turn)))[0];
+  }
+
+  return {
+    createRun(run: Parameters<Store['createRun']>[0]): Promise<RunRecord> {
+      return database.transaction(async (tx) => {
+        const [before, nowMs] = await Promise.all([findRun(tx, run.runKey), tx.now()]);
+        if (before) return readRun(before);
+        const nodes = content.nodesAfter('', run.messages);
+        const manifest = content.writeManifest(tx, run.manifest);
+        const written = content.writeNodes(tx, nodes);
+        // Plain, as for calls: where another process was first, this is run again and finds the other's.
+        const inserted = tx.query<RunRow>(
+          `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms)
+           VALUES ($1, $2, $3, $4, $5, 'running', $6, $6) RETURNING *`,
+          [run.runKey, run.workflowId, run.task, run.manifest.hash, nodes.at(-1)?.id ?? null, nowMs].map(storable),
+        );
+        const [[row]] = await tx.commit([inserted, manifest, ...written]);
+        return readRun(row as RunRow);
+      });
+    },
+
+    async getRun(runKey: string): Promise<RunRecord | undefined> {
+      const row = await database.transaction((tx) => findRun(tx, runKey));
+      return row && readRun(row);
+    },
+
+    async listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]> {
+      const pattern = `${(filter.workflowIdPrefix ?? '').replace(/[\\%_]/g, '\\$&')}%`;
+      const rows = await database.transaction((tx) =>
+        tx.query<RunRow>(
+          `SELECT * FROM runs WHERE workflow_id LIKE $1 AND ($2::text IS NULL OR status = $2)
+           ORDER BY ordinal DESC LIMIT $3`,
+          [storable(pattern), filter.status ?? null, filter.limit],
+        ),
+      );
+      return rows.map(readRun);
+    },
+
+    async finishRun(runKey: string, result: AgentRunResult): Promise<void> {
+      await database.transaction(async (tx) => {
+        const [run, nowMs] = await Promise.all([lockRun(tx, runKey), tx.now()]);
+        if (!run) throw missingRun(name, runKey);
+        await tx.commit([
+          tx.query('UPDATE runs SET status = $2, result = $3, updated_at_ms = $4 WHERE run_key = $1', [
+            runKey,
+            result.status,
+            JSON.stringify(result),
+            nowMs,
+          ]),
+        ]);
+      });
+    },
+
+    async getTurn(turn: TurnKey): Promise<CallModelResult | undefined> {
+      return readAnswer(await database.transaction((tx) => findTurn(tx, turn)));
+    },
+
+    async countTurnStart(turn: TurnKey): Promise<number> {
+      try {
+        return await database.transaction(async (tx) => {
+          const [, [counted]] = await tx.commit([
+            lockRun(tx, turn.runKey),
+            tx.query<{ starts: number }>(
+              `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)
+               VALUES ($1, $2, $3, $4, $5, 1, ${nextStart})
+               ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
+                 SET starts = turns.starts + 1, started_order = excluded.started_order
+               RETURNING starts`,
+              turnValues(turn),
+            ),
+          ]);
+          return counted?.starts ?? NaN;
+        });
+      } catch (error) {
+        throw codeOf(error) === FOREIGN_KEY_VIOLATION ? missingRun(name, turn.runKey) : error;
+      }
+    },
+
+    /** Two round trips: one locks and reads all that the answer depends on, one writes and commits. */
+    commitTurn(commit: TurnCommit): Promise<CallModelResult> {
+      const { turn, messages, answered } = commit;
+      return database.transaction(async (tx) => {
+        const [run, row, lastStarted, found, nowMs, parent] = await Promise.all([
+          lockRun(tx, turn.runKey),
+          findTurn(tx, turn),
+          tx.query<{ last: number | null }>('SELECT max(started_order) AS last FROM turns WHERE run_key = $1', [
+            turn.runKey,
+          ]),
+          lockCalls(tx, answered),
+          tx.now(),
+          // Told only after a missing run and an earlier answer.
+          content.requireParent(tx, turn.head).catch((error: unknown) => ({ error })),
+        ]);
+        if (!run) throw missingRun(name, turn.runKey);
+        const winner = readAnswer(row);
+        if (winner) return winner;
+        if (parent) throw parent.error;
+
+        const nodes = content.nodesAfter(turn.head, messages);
+        const { answer, movesHead } = turnAnswer(commit, {
+          run,
+          turn: row,
+          lastStarted: lastStarted[0]?.last ?? null,
+          head: nodes.at(-1)?.id ?? turn.head,
+        });
+        await tx.commit([
+          ...content.writeNodes(tx, nodes),
+          ...writeOutcomes(tx, answered, found, nowMs),
+          tx.query(
+            `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order, committed_order, committed_at_ms,
+               result)
+             VALUES ($1, $2, $3, $4, $5, 0, ${nextStart}, ${nextCommit}, $6, $7)
+             ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
+               SET result = excluded.result, committed_at_ms = excluded.committed_at_ms,
+                 committed_order = excluded.committed_order`,
+            [...turnValues(turn), nowMs, JSON.stringify(answer)],
+          ),
+          ...(movesHead
+            ? [
+                tx.query('UPDATE runs SET head = $2, updated_at_ms = $3 WHERE run_key = $1', [
+                  turn.runKey,
+                  answer.head,
+                  nowMs,
+                ]),
+              ]
+            : []),
+        ]);
+        return answer;
+      });
+    },
+
+    async listTurns(runKey: string): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]> {
+      const rows = await database.transaction((tx) =>
+        tx.query<TurnRow>(
+          'SELECT * FROM turns WHERE run_key = $1 AND committed_order IS NOT NULL ORDER BY committed_order',
+          [runKey],
+        ),
+      );
+      return rows.map(readTurn);
+    },
+  };
+}
+
+/** The parameters $1 to $5 of the statements about one turn. */
+function turnValues({ runKey, step, head, settings, take }: TurnKey): unknown[] {
+  return [runKey, step, head, settings, take];
+}

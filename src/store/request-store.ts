@@ -1,0 +1,42 @@
+import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { LedgerEvent } from '../policy/ledger.js';
+import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
+import type { WorkerStore } from './shared-state.js';
+import type { AttemptRecord, LedgerRendering, RecordedOutcome, Store, TurnCommit, TurnKey } from './store.js';
+
+/** The methods that ask a store something. */
+export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close'>;
+
+/** A store whose requests all take one way: to a thread, to a pool of connections, to another store. */
+export abstract class RequestStore implements WorkerStore {
+  abstract readonly storeId: string;
+  abstract close(): Promise<void>;
+  protected abstract ask<M extends RequestMethod>(
+    method: M,
+    ...args: Parameters<WorkerStore[M]>
+  ): ReturnType<WorkerStore[M]>;
+
+  now = () => this.ask<'now'>('now');
+  createRun = (run: Parameters<Store['createRun']>[0]) => this.ask('createRun', run);
+  getRun = (runKey: string) => this.ask('getRun', runKey);
+  listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) => this.ask('listRuns', filter);
+  finishRun = (runKey: string, result: AgentRunResult) => this.ask('finishRun', runKey, result);
+  getManifest = (hash: string) => this.ask('getManifest', hash);
+  getNode = (id: string) => this.ask('getNode', id);
+  getChain = (head: string) => this.ask('getChain', head);
+  getTurn = (turn: TurnKey) => this.ask('getTurn', turn);
+  countTurnStart = (turn: TurnKey) => this.ask('countTurnStart', turn);
+  commitTurn = (commit: TurnCommit) => this.ask('commitTurn', commit);
+  listTurns = (runKey: string) => this.ask('listTurns', runKey);
+  applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>
+    this.ask('applyLedger', key, event, rendered);
+  recordOutcomes = (outcomes: RecordedOutcome[]) => this.ask('recordOutcomes', outcomes);
+  getCall = (key: string) => this.ask('getCall', key);
+  listCalls = (runKey: string) => this.ask('listCalls', runKey);
+  recordAttempt = (attempt: AttemptRecord) => this.ask('recordAttempt', attempt);
+  applyShared = <E extends SharedEvent>(name: string, event: E) =>
+    // The transition answers each kind of event with its own kind of verdict.
+    this.ask('applyShared', name, event) as Promise<SharedVerdict<E>>;
+  putBody = (bytes: Uint8Array) => this.ask('putBody', bytes);
+  getBody = (id: string) => this.ask('getBody', id);
+}

@@ -1,0 +1,74 @@
+/** Runs and their model turns as rows, and who of several turns speaks for a run. */
+import type { CallModelResult } from '../contract/activities.js';
+import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import { StoreError, type RunRecord, type TurnCommit, type TurnKey } from './store.js';
+
+export interface RunRow {
+  run_key: string;
+  workflow_id: string;
+  task: string;
+  manifest_hash: string;
+  head: string | null;
+  status: RunStatus;
+  result: string | null;
+  started_at_ms: number;
+  updated_at_ms: number;
+}
+
+export interface TurnRow {
+  run_key: string;
+  step: number;
+  head: string;
+  settings: string;
+  take: number;
+  started_order: number;
+  committed_at_ms: number | null;
+  result: string | null;
+}
+
+export function readRun(row: RunRow): RunRecord {
+  return {
+    runKey: row.run_key,
+    workflowId: row.workflow_id,
+    task: row.task,
+    manifestHash: row.manifest_hash,
+    head: row.head ?? '',
+    status: row.status,
+    ...(row.result !== null && { result: JSON.parse(row.result) as AgentRunResult }),
+    startedAtMs: row.started_at_ms,
+    updatedAtMs: row.updated_at_ms,
+  };
+}
+
+export function missingRun(name: string, runKey: string): StoreError {
+  return new StoreError(
+    'missing_run',
+    `store ${name}: it has no run ${runKey}; was the run started with another store?`,
+  );
+}
+
+export function readAnswer(row: TurnRow | undefined): CallModelResult | undefined {
+  return row?.result == null ? undefined : (JSON.parse(row.result) as CallModelResult);
+}
+
+export function readTurn(row: TurnRow): { turn: TurnKey; result: CallModelResult; atMs: number } {
+  return {
+    turn: { runKey: row.run_key, step: row.step, head: row.head, settings: row.settings, take: row.take },
+    result: JSON.parse(row.result ?? 'null') as CallModelResult,
+    atMs: row.committed_at_ms ?? 0,
+  };
+}
+
+/** What committing a turn comes to: the answer, and whether the run's head moves to it. */
+export function turnAnswer(
+  commit: TurnCommit,
+  found: { run: RunRow; turn: TurnRow | undefined; lastStarted: number | null; head: string },
+): { answer: CallModelResult; movesHead: boolean } {
+  // Only the turn started last speaks for the run; another is left over from a branch that the run has abandoned. One that
+  // was never counted as started counts as started now.
+  const isCurrent = !found.turn || found.turn.started_order === found.lastStarted;
+  return {
+    answer: { ...commit.result, head: found.head },
+    movesHead: isCurrent && found.head !== '' && found.head !== found.run.head,
+  };
+}

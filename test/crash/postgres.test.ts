@@ -1,0 +1,188 @@
+/** Workers on one PostgreSQL store, killed and cut off from it. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { taskQueueFor } from '../../src/contract/task-queue.js';
+import { openPostgresStore } from '../../src/store/postgres-store.js';
+import { StoreError } from '../../src/store/store.js';
+import { commitOf, eventsFor, recordedOf, runOf, succeeded, turnOf } from '../store/store-samples.js';
+import { backendTools } from '../support/backend-tools.js';
+import { startChildWorker } from '../support/child-worker.js';
+import { openEngine } from '../support/engine.js';
+import { describePostgres } from '../support/describe-postgres.js';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
+import { script } from '../support/recording-model.js';
+import { temporalServer } from '../support/temporal-server.js';
+
+const child = fileURLToPath(new URL('../store/store-child.ts', import.meta.url));
+const opener = new URL('../store/postgres-opener.ts', import.meta.url).href;
+
+describePostgres('workers on one PostgreSQL store', () => {
+  let server: PostgresServer;
+  let url: string;
+  beforeAll(async () => {
+    server = await startPostgres();
+    url = server.url(await server.createDatabase());
+  });
+  afterAll(() => server.stop());
+
+  it('ten processes never hold one claim at a time: 200 claims each on 50 calls', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'perdure-claims-'));
+    const location = JSON.stringify({ connectionString: url, schema: 'claims' });
+    try {
+      const args = [...process.execArgv, child, opener, location, 'claims', folder];
+      const runs = await Promise.all(
+        Array.from({ length: 10 }, async () => {
+          const { stdout } = await promisify(execFile)(process.execPath, args);
+          return JSON.parse(stdout) as { begun: number; busy: number; overlaps: number };
+        }),
+      );
+      const sum = (field: 'begun' | 'busy' | 'overlaps') => runs.reduce((total, one) => total + one[field], 0);
+      expect(sum('overlaps')).toBe(0);
+      expect(sum('begun') + sum('busy')).toBe(2_000);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('a server that stops at once under load loses nothing that it promised, and its callers go on by themselves', async () => {
+    const store = await openPostgresStore({ connectionString: url });
+    const refusals: unknown[] = [];
+    let stopping = false;
+
+    /** As a caller does it: what rejects as unavailable is asked again. */
+    async function insist<T>(ask: () => Promise<T>): Promise<T> {
+      for (;;) {
+        try {
+          return await ask();
+        } catch (error) {
+          refusals.push(error);
+          if (!(error instanceof StoreError) || error.code !== 'unavailable') throw error;
+          await sleep(20);
+        }
+      }
+    }
+
+    const promised: { runKey: string; step: number; head: string }[] = [];
+    const settled: string[] = [];
+    async function conversation(runKey: string): Promise<void> {
+      let { head } = await insist(() => store.createRun(runOf(runKey)));
+      for (let step = 1; !stopping; step += 1) {
+        const callId = `c${String(step)}.0`;
+        const refused = recordedOf(`${runKey}-refused-${String(step)}`, runKey, callId);
+        const commit = commitOf(turnOf(runKey, step, head), `step ${String(step)}`, [refused]);
+        ({ head } = await insist(() => store.commitTurn(commit)));
+        promised.push({ runKey, step, head });
+        const key = `${runKey}-${String(step)}`;
+        const { claim, begin, settle } = eventsFor(runKey, `c${String(step)}.1`);
+        const token = `token-${key}`;
+        const outcome = succeeded(key, callId, key);
+        await insist(() => store.applyLedger(key, claim(token)));
+        await insist(() => store.applyLedger(key, begin(token)));
+        await insist(() => store.applyLedger(key, settle(token, outcome)));
+        settled.push(key);
+      }
+    }
+
+    const load = Promise.all(Array.from({ length: 8 }, (_, index) => conversation(`load-${String(index)}`)));
+    for (let crashes = 0; crashes < 3; crashes += 1) {
+      await sleep(400);
+      await server.crash();
+      await sleep(200);
+      await server.start();
+    }
+    await sleep(400);
+    stopping = true;
+    await load;
+
+    expect(refusals.length).toBeGreaterThan(0);
+    expect(promised.length).toBeGreaterThan(50);
+    const runs = await store.listRuns({ workflowIdPrefix: 'wf-load-', limit: 100 });
+    expect(runs).toHaveLength(8);
+    for (const run of runs) {
+      const turns = await store.listTurns(run.runKey);
+      const told = promised.filter(({ runKey }) => runKey === run.runKey);
+      expect(turns.map(({ turn, result }) => [turn.step, result.head])).toEqual(
+        told.map(({ step, head }) => [step, head]),
+      );
+      expect(await store.getChain(run.head)).toHaveLength(turns.length + 1);
+    }
+    for (const key of settled) {
+      // One start each, however often the caller had to ask.
+      expect((await store.getCall(key))?.row).toMatchObject({ state: 'done', starts: 1 });
+    }
+    await store.close();
+  });
+
+  it('one of two that is killed leaves its calls to the other, and no effect that must not is doubled', async () => {
+    await using engine = await openEngine(temporalServer(), { url });
+    engine.backend.script('print_label', [{ hold: true }]);
+    engine.backend.script('refund', [{ hold: true }]);
+    const first = await startChildWorker(engine, { heartbeatTimeoutMs: 1_500 });
+    const calls = [
+      { tool: 'print_label', args: {} },
+      { tool: 'refund', args: {} },
+    ];
+    const start = () =>
+      engine.startWorkflow('ownCalls', {
+        taskQueue: taskQueueFor(engine.store.storeId),
+        args: [{ groups: [calls, calls] }],
+      });
+    const interrupted = await start();
+    await Promise.all([engine.backend.arrival('print_label'), engine.backend.arrival('refund')]);
+    await using _second = await startChildWorker(engine, { heartbeatTimeoutMs: 1_500 });
+    await first.kill();
+    const others = await Promise.all(Array.from({ length: 5 }, start));
+    expect(await interrupted.result()).toMatchObject([
+      [
+        { status: 'failed', failure: { class: 'outcome_unknown' }, attempts: 1 },
+        { status: 'succeeded', attempts: 2 },
+      ],
+      [{ status: 'succeeded' }, { status: 'succeeded' }],
+    ]);
+    const succeededTwice = [
+      [{ status: 'succeeded' }, { status: 'succeeded' }],
+      [{ status: 'succeeded' }, { status: 'succeeded' }],
+    ];
+    for (const other of others) expect(await other.result()).toMatchObject(succeededTwice);
+    const keys = (name: string) => engine.backend.effectsOf(name).map(({ key }) => key);
+    expect(new Set(keys('print_label')).size).toBe(keys('print_label').length);
+    expect(keys('print_label')).toHaveLength(12);
+    expect(new Set(keys('refund')).size).toBe(12);
+  });
+
+  it('a run outlives its store: the server stops in the middle of a call, and the run goes on when it is back', async () => {
+    await using engine = await openEngine(temporalServer(), { url });
+    const model = script(
+      { calls: [{ tool: 'refund' }, { tool: 'look_up' }] },
+      { calls: [{ tool: 'print_label' }] },
+      { text: 'all done' },
+    );
+    engine.backend.script('refund', [{ hold: true }]);
+    await using worker = await engine.worker({
+      model,
+      tools: backendTools(engine.backend.url),
+      heartbeatTimeoutMs: 3_000,
+    });
+    const run = await engine.start(worker.taskQueue, {});
+    await engine.backend.arrival('refund');
+    await server.crash();
+    engine.backend.release('refund');
+    await sleep(1_000);
+    await server.start();
+    expect(await run.result()).toMatchObject({ status: 'completed', answer: 'all done' });
+    const outcomes = (await run.calls()).map(({ row }) => [row.tool, row.outcome?.status]);
+    expect(outcomes).toEqual([
+      ['refund', 'succeeded'],
+      ['look_up', 'succeeded'],
+      ['print_label', 'succeeded'],
+    ]);
+    expect(engine.backend.effectsOf('print_label')).toHaveLength(1);
+    expect(new Set(engine.backend.effectsOf('refund').map(({ key }) => key)).size).toBe(1);
+  });
+});

@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { startDevServer } from '../../src/server/dev-server.js';
+import { temporalServer } from '../support/temporal-server.js';
+import { CrashBench, until } from './support/crash-bench.js';
+
+describe('the Temporal server killed in mid-run and started again on its file', { timeout: 120_000 }, () => {
+  it('with calls in their bodies: the run ends, each effect happened once', async () => {
+    const rootDir = await mkdtemp(join(tmpdir(), 'perdure-crash-server-'));
+    let server = await startDevServer({ rootDir });
+    const port = Number(server.address.split(':')[1]);
+    try {
+      await using bench = await CrashBench.open({ ...server, workflowBundle: temporalServer().workflowBundle });
+      await bench.oracle.mode('once', { type: 'hold' });
+      await bench.oracle.mode('keyed', { type: 'hold' });
+      await bench.worker();
+      const run = await bench.runCalls('once', 'keyed', 'read');
+      await until(async () => (await bench.oracle.held()) === 2, 'the backend holds two calls');
+      process.kill(server.pid, 'SIGKILL');
+      await server.ended;
+      // The bodies end while there is no server to tell.
+      await bench.oracle.release();
+      await sleep(1_000);
+      server = await startDevServer({ rootDir, port });
+      const result = await run.handle.result();
+      expect(result).toMatchObject({ status: 'completed', answer: 'all done' });
+      const outcomes = (await run.calls()).map(({ row }) => [row.tool, row.outcome?.status, row.starts]);
+      expect(outcomes).toEqual([
+        ['once', 'succeeded', 1],
+        ['keyed', 'succeeded', 1],
+        ['read', 'succeeded', 1],
+      ]);
+      expect([await bench.oracle.effects('once'), await bench.oracle.effects('keyed')]).toEqual([1, 1]);
+    } finally {
+      await server.stop();
+      await rm(rootDir, { recursive: true, force: true });
+    }
+  });
+});

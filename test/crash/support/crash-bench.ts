@@ -1,0 +1,226 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { bundleWorkflowCode } from '@temporalio/worker';
+import type { AgentRunInput, AgentRunResult } from '../../../src/contract/run.js';
+import { AGENT_WORKFLOW_TYPE, taskQueueFor } from '../../../src/contract/task-queue.js';
+import type { ScriptedReply } from '../../../src/models/scripted-model.js';
+import { openSqliteStore } from '../../../src/store/sqlite-store.js';
+import type { CallRecord, Store } from '../../../src/store/store.js';
+import { temporalServer } from '../../support/temporal-server.js';
+import type { Failpoint } from './failpoints.js';
+import { Oracle } from './oracle.js';
+import type { WorkerSettings } from './worker-process.js';
+
+/** Until a lost worker's claim can be taken over: lease and grace, and the server's own reaction. */
+export const heartbeatTimeoutMs = 2_000;
+
+const quiet = () => undefined;
+let bundle: Promise<string> | undefined;
+
+/** The workflows as they are in `src` now; once for a test process. */
+function bundleOnce(): Promise<string> {
+  bundle ??= (async () => {
+    const logger = { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: console.warn, error: console.error };
+    const workflowsPath = fileURLToPath(new URL('../../../src/workflows/index.ts', import.meta.url));
+    const { code } = await bundleWorkflowCode({ workflowsPath, logger });
+    const path = join(await mkdtemp(join(tmpdir(), 'perdure-crash-bundle-')), 'bundle.js');
+    await writeFile(path, code);
+    return path;
+  })();
+  return bundle;
+}
+
+/** One worker process. */
+export class CrashWorker {
+  readonly #child: ChildProcess;
+  readonly #log: string[] = [];
+  /** Turns that its model was asked for, in order. */
+  readonly asked: number[] = [];
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    child.on('message', (message: { asked?: number }) => {
+      if (message.asked !== undefined) this.asked.push(message.asked);
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#log.push(text);
+        if (process.env['PERDURE_CRASH_LOG'])
+          appendFileSync(process.env['PERDURE_CRASH_LOG'], `[${child.pid}] ${text}`);
+      });
+    }
+  }
+
+  get log(): string {
+    return this.#log.join('');
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async ready(): Promise<this> {
+    const ended = once(this.#child, 'exit').then(() => {
+      throw new Error(`the worker ended while it was starting:\n${this.log}`);
+    });
+    const told = new Promise<void>((resolve) => {
+      this.#child.on('message', (message: { ready?: true }) => message.ready && resolve());
+    });
+    await Promise.race([told, ended]);
+    ended.catch(quiet);
+    return this;
+  }
+
+  /** Lets the calls go on that a failpoint has paused. */
+  resume(): void {
+    this.#child.send({ resume: true });
+  }
+
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void {
+    this.#child.kill(signal);
+  }
+
+  /** Resolves when it has ended, by whatever signal. */
+  async ended(): Promise<void> {
+    if (this.isAlive) await once(this.#child, 'exit');
+  }
+
+  async reached(text: string): Promise<void> {
+    await until(() => this.log.includes(text), `the worker's log says "${text}"`);
+  }
+}
+
+/** A run under way. */
+export interface CrashRun {
+  handle: WorkflowHandle;
+  runKey: string;
+  /** Calls as the store has them. */
+  calls(): Promise<CallRecord[]>;
+  result(): Promise<AgentRunResult>;
+}
+
+/** A store, a backend and any number of workers on the test run's Temporal server, disposed of together. */
+export class CrashBench implements AsyncDisposable {
+  readonly rootDir: string;
+  readonly storePath: string;
+  readonly oracle: Oracle;
+  readonly client: Client;
+  readonly store: Store;
+  readonly taskQueue: string;
+  readonly #server: { address: string; namespace: string };
+  readonly #workers: CrashWorker[] = [];
+  #runs = 0;
+
+  private constructor(fields: {
+    rootDir: string;
+    oracle: Oracle;
+    client: Client;
+    store: Store;
+    server: { address: string; namespace: string };
+  }) {
+    this.rootDir = fields.rootDir;
+    this.storePath = join(fields.rootDir, 'store.db');
+    this.oracle = fields.oracle;
+    this.client = fields.client;
+    this.store = fields.store;
+    this.#server = fields.server;
+    this.taskQueue = taskQueueFor(fields.store.storeId);
+  }
+
+  static async open(server = temporalServer()): Promise<CrashBench> {
+    const rootDir = await mkdtemp(join(tmpdir(), 'perdure-crash-'));
+    const oracle = await Oracle.start(join(rootDir, 'oracle.jsonl'));
+    const store = await openSqliteStore({ path: join(rootDir, 'store.db') });
+    const connection = await Connection.connect({ address: server.address });
+    const client = new Client({ connection, namespace: server.namespace });
+    return new CrashBench({ rootDir, oracle, client, store, server });
+  }
+
+  /** Starts a worker process and waits until it polls; with `after`, not before that. */
+  async worker(
+    failpoints: Failpoint[] = [],
+    options: Partial<WorkerSettings> = {},
+    after: Promise<void> = Promise.resolve(),
+  ): Promise<CrashWorker> {
+    await after;
+    const settings: WorkerSettings = {
+      ...this.#server,
+      taskQueue: this.taskQueue,
+      storePath: this.storePath,
+      bundlePath: await bundleOnce(),
+      oracleUrl: this.oracle.url,
+      heartbeatTimeoutMs,
+      shutdownGraceMs: 1_000,
+      failpoints,
+      withoutTools: [],
+      ...options,
+    };
+    const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...process.env, PERDURE_CRASH_WORKER: JSON.stringify(settings) },
+    });
+    const worker = new CrashWorker(child);
+    this.#workers.push(worker);
+    return await worker.ready();
+  }
+
+  /** Starts a run whose model says `script`, turn by turn. */
+  async run(script: ScriptedReply[]): Promise<CrashRun> {
+    this.#runs += 1;
+    const runKey = `crash-${this.taskQueue}-${this.#runs}`;
+    const input: AgentRunInput = { task: JSON.stringify(script), runKey };
+    const handle = await this.client.workflow.start(AGENT_WORKFLOW_TYPE, {
+      taskQueue: this.taskQueue,
+      workflowId: runKey,
+      // What a task costs that was handed to a stopped worker.
+      workflowTaskTimeout: '2s',
+      args: [input],
+    });
+    return {
+      handle,
+      runKey,
+      calls: () => this.store.listCalls(runKey),
+      result: () => handle.result() as Promise<AgentRunResult>,
+    };
+  }
+
+  /** One step with these calls, then the answer. */
+  runCalls(...tools: (string | { tool: string; input: Record<string, unknown> })[]): Promise<CrashRun> {
+    const calls = tools.map((tool, index) => {
+      const call = typeof tool === 'string' ? { tool, input: {} } : tool;
+      return { tool: call.tool, input: { of: `call ${index}`, ...call.input } };
+    });
+    return this.run([{ calls }, { text: 'all done' }] as ScriptedReply[]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const worker of this.#workers) {
+      worker.signal('SIGKILL');
+      await worker.ended();
+    }
+    await this.store.close();
+    await this.client.connection.close();
+    await this.oracle[Symbol.asyncDispose]();
+    await rm(this.rootDir, { recursive: true, force: true });
+  }
+}
+
+/** Waits until the condition holds; an error that names it after 30 s. */
+export async function until(
+  condition: () => Promise<boolean> | boolean,
+  what: string,
+  timeoutMs = 30_000,
+): Promise<void> {
+  const giveUpAt = Date.now() + timeoutMs;
+  while (!(await condition())) {
+    if (Date.now() > giveUpAt) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
+    await sleep(25);
+  }
+}

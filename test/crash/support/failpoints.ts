@@ -1,0 +1,102 @@
+/**
+ * Failpoints of a worker process: named moments of a call at which the process kills, stops or blocks itself. They are put
+ * around the methods that mark those moments, so that the product's code knows nothing of them.
+ */
+import { Claim } from '../../../src/activities/claim.js';
+import { ConversationCache } from '../../../src/activities/conversation-cache.js';
+
+export type Moment =
+  /** Polled, nothing asked of the ledger yet. */
+  | 'before-claim'
+  | 'claimed'
+  /** The server has confirmed the attempt, the start is not counted yet. */
+  | 'confirmed'
+  /** The start is counted, nothing is sent. */
+  | 'begun'
+  /** In the body, at its first line. */
+  | 'in-body'
+  /** In the body, with the backend's answer in hand. */
+  | 'answered'
+  /** The outcome is stored, the activity not completed. */
+  | 'settled'
+  /** In `reconcile`, at its first line. */
+  | 'reconciling'
+  | 'model-asked'
+  | 'model-answered'
+  | 'turn-committed';
+
+export interface Failpoint {
+  at: Moment;
+  /** Only in calls of this tool. */
+  tool?: string;
+  /** `pause` holds only this call, until the worker is told to resume; it is for moments before the body. */
+  action: 'kill' | 'stop' | 'pause' | { blockMs: number };
+  /** How often; default once. */
+  times?: number;
+}
+
+let armed: Failpoint[] = [];
+
+export function arm(failpoints: Failpoint[]): void {
+  armed = failpoints.map((failpoint) => ({ ...failpoint }));
+}
+
+/** Reaches a moment. Returns where the process is to go on. */
+export function reach(at: Moment, tool?: string): void {
+  const failpoint = armed.find((one) => one.at === at && (one.tool === undefined || one.tool === tool));
+  if (!failpoint) return;
+  failpoint.times = (failpoint.times ?? 1) - 1;
+  if (failpoint.times === 0) armed = armed.filter((one) => one !== failpoint);
+  const { action } = failpoint;
+  if (action === 'pause') throw new Error(`failpoint ${at}: a call cannot be paused there`);
+  process.stderr.write(`failpoint ${at} ${tool ?? ''} ${JSON.stringify(action)}\n`);
+  if (action === 'kill') process.kill(process.pid, 'SIGKILL');
+  else if (action === 'stop') process.kill(process.pid, 'SIGSTOP');
+  else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, action.blockMs);
+}
+
+let resume = Promise.withResolvers<void>();
+
+export function resumePaused(): void {
+  resume.resolve();
+  resume = Promise.withResolvers();
+}
+
+/** As `reach`, at a moment where the call can wait. */
+async function pass(at: Moment, tool: string): Promise<void> {
+  const paused = armed.find((one) => one.at === at && one.tool === tool && one.action === 'pause');
+  if (!paused) {
+    reach(at, tool);
+    return;
+  }
+  armed = armed.filter((one) => one !== paused);
+  process.stderr.write(`failpoint ${at} ${tool} "pause"\n`);
+  await resume.promise;
+}
+
+/** Puts the moments of the ledger and of model turns around the methods that mark them. */
+export function installFailpoints(): void {
+  const { take, begin, settle } = Claim.prototype;
+  Claim.prototype.take = async function () {
+    await pass('before-claim', this.tool);
+    const verdict = await take.call(this);
+    await pass('claimed', this.tool);
+    return verdict;
+  };
+  Claim.prototype.begin = async function () {
+    await pass('confirmed', this.tool);
+    const verdict = await begin.call(this);
+    if (verdict.type === 'accepted') reach('begun', this.tool);
+    return verdict;
+  };
+  Claim.prototype.settle = async function (outcome, rendered) {
+    const settled = await settle.call(this, outcome, rendered);
+    reach('settled', this.tool);
+    return settled;
+  };
+  const { extend } = ConversationCache.prototype;
+  ConversationCache.prototype.extend = function (head, added, newHead) {
+    reach('turn-committed');
+    extend.call(this, head, added, newHead);
+  };
+}

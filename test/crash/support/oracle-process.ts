@@ -1,0 +1,103 @@
+/**
+ * The backend of the crash tests, as a process of its own: every effect is synced to disk before it is answered, so that
+ * what it counts is what happened, whoever died meanwhile. Prints its port, then serves until it is ended.
+ */
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Arrival, OracleMode, OracleRequest } from './oracle.js';
+
+const file = openSync(process.argv[2] as string, 'a');
+const arrivals: Arrival[] = [];
+const modes = new Map<string, OracleMode>();
+const held = new Set<() => void>();
+const fenced = new Map<string, number>();
+
+function record(request: OracleRequest): Arrival {
+  // A keyed backend does the work of one key once; one by nature overwrites; any other does it again.
+  const repeats = request.tool.startsWith('keyed') && arrivals.some(({ key, effect }) => effect && key === request.key);
+  const arrival: Arrival = { ...request, effect: !repeats, atMs: Date.now() };
+  writeSync(file, `${JSON.stringify(arrival)}\n`);
+  fsyncSync(file);
+  arrivals.push(arrival);
+  return arrival;
+}
+
+function hold(): Promise<void> {
+  return new Promise((resolve) => held.add(resolve));
+}
+
+async function act(request: OracleRequest, response: ServerResponse): Promise<void> {
+  const mode = modes.get(request.tool) ?? { type: 'answer' };
+  if ('times' in mode && mode.times !== undefined) {
+    mode.times -= 1;
+    if (mode.times === 0) modes.delete(request.tool);
+  }
+  if (mode.type === 'refuse') return answer(response, 422, { error: 'the backend refuses this' });
+  if (mode.type === 'down' && Date.now() < mode.untilMs) return answer(response, 503, { error: 'down' });
+  if (mode.type === 'hold') await hold();
+  if (mode.type === 'hold-then-503') {
+    await hold();
+    return answer(response, 503, { error: 'down' });
+  }
+  if ((fenced.get(request.key) ?? 0) >= request.attempt) return answer(response, 409, { error: 'fenced' });
+  record(request);
+  if (mode.type === 'commit-then-silence') return;
+  if (mode.type === 'commit-then-500') return answer(response, 500, { error: 'crashed after its commit' });
+  if (mode.type === 'commit-then-hold') await hold();
+  answer(response, 200, { done: request.key });
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of request) chunks.push(chunk as Uint8Array);
+  const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as never;
+  switch (request.url) {
+    case '/act':
+      return await act(body, response);
+    case '/mode': {
+      const { tool, mode } = body as { tool: string; mode: OracleMode };
+      modes.set(tool, mode);
+      return answer(response, 200, {});
+    }
+    case '/release':
+      for (const release of held) release();
+      held.clear();
+      modes.clear();
+      return answer(response, 200, {});
+    case '/arrivals':
+      return answer(response, 200, arrivals);
+    case '/held':
+      return answer(response, 200, { held: held.size });
+    case '/find':
+      return answer(
+        response,
+        200,
+        arrivals.filter(({ key }) => key === (body as { key: string }).key),
+      );
+    case '/fence': {
+      const { key, upToAttempt } = body as { key: string; upToAttempt: number };
+      fenced.set(key, upToAttempt);
+      return answer(response, 200, {});
+    }
+    default:
+      return answer(response, 404, { error: `the oracle has no ${request.url ?? ''}` });
+  }
+}
+
+function answer(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+const server = createServer((request, response) => {
+  serve(request, response).catch((error: unknown) => {
+    answer(response, 400, { error: String(error) });
+  });
+});
+server.listen(0, '127.0.0.1', () => {
+  process.send?.({ port: (server.address() as AddressInfo).port });
+});
+process.on('disconnect', () => {
+  closeSync(file);
+  process.exit(0);
+});

@@ -1,0 +1,149 @@
+/** A worker of the crash tests, as a process that can be killed, stopped and woken up. */
+import { NativeConnection } from '@temporalio/worker';
+import { digestOf } from '../../../src/policy/idempotency-key.js';
+import { scriptedModel, type ScriptedReply } from '../../../src/models/scripted-model.js';
+import { defineTool } from '../../../src/tools/define-tool.js';
+import { ToolError } from '../../../src/tools/tool-error.js';
+import type { ToolContext, ToolOptions } from '../../../src/tools/tool.js';
+import { resolveConfig } from '../../../src/config/resolve-config.js';
+import { createWorker } from '../../../src/worker.js';
+import type { Arrival } from './oracle.js';
+import { arm, installFailpoints, reach, resumePaused, type Failpoint } from './failpoints.js';
+
+export interface WorkerSettings {
+  address: string;
+  namespace: string;
+  taskQueue: string;
+  storePath: string;
+  bundlePath: string;
+  oracleUrl: string;
+  heartbeatTimeoutMs: number;
+  /** From SIGTERM until bodies are told to stop, milliseconds. */
+  shutdownGraceMs: number;
+  failpoints: Failpoint[];
+  /** Tools that its configuration does not have. */
+  withoutTools: string[];
+}
+
+const settings = JSON.parse(process.env['PERDURE_CRASH_WORKER'] as string) as WorkerSettings;
+
+async function post(path: string, body: unknown, signal: AbortSignal): Promise<Response> {
+  return await fetch(settings.oracleUrl + path, { method: 'POST', body: JSON.stringify(body), signal });
+}
+
+interface Input {
+  of: string;
+  /** Ends its worker at each start: `process.exit`, as running out of memory would. */
+  kills?: boolean;
+}
+
+function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>) {
+  return defineTool<Input>({
+    name,
+    description: `Acts on the oracle as ${name}`,
+    input: {
+      type: 'object',
+      properties: { of: { type: 'string' }, kills: { type: 'boolean' } },
+      required: ['of'],
+    },
+    timeoutMs: 8_000,
+    budgetMs: 30_000,
+    retry: {
+      server_error: { baseDelayMs: 10, maxDelayMs: 20 },
+      timeout: { baseDelayMs: 10, maxDelayMs: 20 },
+      network_error: { baseDelayMs: 10, maxDelayMs: 20 },
+    },
+    execute: async (input, ctx) => {
+      reach('in-body', name);
+      if (input.kills) process.kill(process.pid, 'SIGKILL');
+      const { idempotencyKey: key, attempt } = ctx;
+      const response = await post('/act', { tool: name, key, digest: digestOf({ ...input }), attempt }, ctx.signal);
+      reach('answered', name);
+      if (!response.ok) throw Object.assign(new Error(await response.text()), { status: response.status });
+      return await response.json();
+    },
+    ...options,
+  });
+}
+
+async function found(ctx: ToolContext): Promise<boolean> {
+  const response = await post('/find', { key: ctx.idempotencyKey }, ctx.signal);
+  return ((await response.json()) as Arrival[]).length > 0;
+}
+
+const tools = [
+  backendTool('read', { effect: 'read' }),
+  backendTool('keyed', { effect: { idempotent: 'key' } }),
+  backendTool('nature', { effect: { idempotent: 'nature' } }),
+  backendTool('once', { effect: 'once' }),
+  backendTool('once_found', {
+    effect: 'once',
+    reconcile: async (_input, ctx) => {
+      reach('reconciling', 'once_found');
+      return (await found(ctx)) ? { done: true, result: { found: true } } : { none: true };
+    },
+  }),
+  backendTool('once_fenced', {
+    effect: 'once',
+    reconcile: async (_input, ctx) => {
+      reach('reconciling', 'once_fenced');
+      await post('/fence', { key: ctx.idempotencyKey, upToAttempt: ctx.attempt }, ctx.signal);
+      return (await found(ctx)) ? { done: true, result: { found: true } } : { none: true, fenced: true };
+    },
+  }),
+  // Nobody polls its queue.
+  backendTool('elsewhere', { effect: 'once', taskQueue: `${settings.taskQueue}-elsewhere` }),
+  backendTool('proves_none', {
+    effect: 'once',
+    execute: async (_input, ctx) => {
+      await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve, { once: true }));
+      throw new ToolError({ class: 'network_error', effect: 'none', publicMessage: 'stopped before it was sent' });
+    },
+  }),
+];
+
+/** The run's task holds its script: the model is a function of the conversation alone. */
+const model = scriptedModel({
+  name: 'crash',
+  turns: (conversation) => {
+    reach('model-asked');
+    const script = JSON.parse(conversation.task) as ScriptedReply[];
+    const reply = script[conversation.turn];
+    if (!reply) throw new Error(`the script has ${script.length} turns and was asked for another`);
+    process.send?.({ asked: conversation.turn });
+    reach('model-answered');
+    return reply;
+  },
+});
+
+installFailpoints();
+arm(settings.failpoints);
+process.on('message', resumePaused);
+
+const connection = await NativeConnection.connect({ address: settings.address });
+const worker = await createWorker({
+  config: await resolveConfig(
+    {
+      model,
+      tools: tools.filter((tool) => !settings.withoutTools.includes(tool.definition.name)),
+      store: { path: settings.storePath },
+      worker: { heartbeatTimeoutMs: settings.heartbeatTimeoutMs, maxConcurrentCalls: 20 },
+    },
+    { rootDir: process.cwd(), env: {} },
+  ),
+  connection,
+  namespace: settings.namespace,
+  taskQueue: settings.taskQueue,
+  temporal: {
+    workflowBundle: { codePath: settings.bundlePath },
+    shutdownGraceTime: settings.shutdownGraceMs,
+    // A stopped process still has its polls at the server, which hands it a task for each of them, to be timed out.
+    maxConcurrentActivityTaskPolls: 1,
+    maxConcurrentWorkflowTaskPolls: 2,
+  },
+});
+const running = worker.run();
+process.send?.({ ready: true });
+await running;
+await connection.close();
+process.disconnect();
