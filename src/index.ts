@@ -25,6 +25,7 @@ export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from '
 export { failureDigest } from './policy/failure-digest.js';
 export { failureProtocol } from './policy/failure-protocol.js';
 export { renderOutcome } from './policy/render-outcome.js';
+export { agentAsTool, type AgentToolOptions } from './tools/agent-tool.js';
 export { defineTool } from './tools/define-tool.js';
 export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';
 export { httpTool, type HttpMethod, type HttpQuery, type HttpToolOptions } from './tools/http-tool.js';

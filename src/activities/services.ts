@@ -3,6 +3,7 @@ import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
 import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { Validator } from '../arguments/validator.js';
+import type { ModelChoice } from '../config/config.js';
 import type { Model } from '../models/model.js';
 import type { SharedGuards } from '../guards/call-guards.js';
 import type { Redactor } from '../policy/redaction.js';
@@ -16,8 +17,8 @@ export interface Services {
   tools: ReadonlyMap<string, Tool>;
   manifest: Manifest;
   model: Model | undefined;
-  /** Resolves a run's own choice of model. */
-  resolveModel(choice: string): Promise<Model | undefined>;
+  /** Resolves a run's or an agent's own choice of model. */
+  resolveModel(choice: ModelChoice): Promise<Model | undefined>;
   instructions: string;
   limits: RunLimits;
   loop: LoopPolicy;

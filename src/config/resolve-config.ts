@@ -19,6 +19,7 @@ import {
   checkOneOf,
   checkText,
   checkTexts,
+  didYouMean,
   refuseUnknownKeys,
   shown,
 } from './check-options.js';
@@ -180,7 +181,21 @@ function checkTools(tools: unknown): Tool[] {
     throw new ConfigError(at('tools', builtIn), `the name '${readArtifactName}' is taken by a built-in tool`);
   }
   refuseDuplicateNames(checked);
+  checked.forEach((tool, index) => checkAgent(at('tools', index), tool, checked));
   return checked;
+}
+
+/** An agent is offered tools of this configuration. */
+function checkAgent(path: string, tool: Tool, tools: readonly Tool[]): void {
+  const names = tools.map(({ definition }) => definition.name);
+  tool.definition.agent?.tools?.forEach((name, index) => {
+    if (names.includes(name) || name === readArtifactName) return;
+    const place = at(at(path, 'tools'), index);
+    throw new ConfigError(
+      place,
+      `no tool has the name ${shown(name)}${didYouMean(name, names)}; the tools are ${names.join(', ')}`,
+    );
+  });
 }
 
 /** A tool of `defineTool` and the other sources, or one written by hand. */
