@@ -22,6 +22,7 @@ export type Client = Pick<
   | 'cancel'
   | 'waitForResult'
   | 'hasWorker'
+  | 'stats'
   | 'runUrl'
   | 'taskQueue'
   | 'close'
