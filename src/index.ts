@@ -9,7 +9,7 @@ export type {
   RunSummary,
   StepDescription,
 } from './client/run-description.js';
-export type { StatsOptions } from './client/failure-records.js';
+export type { FailurePair, StatsOptions } from './client/failure-records.js';
 export type { RunHandle } from './client/run-handle.js';
 export type { ListOptions } from './client/run-reader.js';
 export { ConfigError } from './config/config-error.js';

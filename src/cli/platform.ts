@@ -23,6 +23,7 @@ export type Client = Pick<
   | 'waitForResult'
   | 'hasWorker'
   | 'stats'
+  | 'failurePairs'
   | 'runUrl'
   | 'taskQueue'
   | 'close'

@@ -3,6 +3,7 @@ import type { RunState } from '../client/run-description.js';
 import { parseDuration } from '../config/duration.js';
 import { cancelCommand } from './commands/cancel.js';
 import { devCommand } from './commands/dev.js';
+import { exportFailuresCommand } from './commands/export-failures.js';
 import { listCommand } from './commands/list.js';
 import { runCommand, type RunCommandOptions } from './commands/run.js';
 import { showCommand } from './commands/show.js';
@@ -115,6 +116,16 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
     .option('--tool <tool>', 'only this tool')
     .option('--json', 'print JSON, and nothing else, on standard output')
     .action(async (options: StatsCommandOptions) => finish(await statsCommand(platform, options)));
+  program
+    .command('export')
+    .description('write records for other programs')
+    .command('failures')
+    .description('failed calls with the corrected ones that followed, as JSON Lines')
+    .option('--since <time>', 'only calls of the last 30m, 12h, 7d … (default: all)', timeSpan)
+    .option('--tool <tool>', 'only this tool')
+    .action(async (options: { since?: number; tool?: string }) =>
+      finish(await exportFailuresCommand(platform, options)),
+    );
   program
     .command('cancel')
     .description('ask a run to end')

@@ -9,7 +9,7 @@ import type { RunRecord } from '../store/store.js';
 import type { FailureFigures } from '../stats/failure-stats.js';
 import { openParts } from './open-parts.js';
 import { PerdureError } from './perdure-error.js';
-import { FailureRecords, type StatsOptions } from './failure-records.js';
+import { type FailurePair, FailureRecords, type StatsOptions } from './failure-records.js';
 import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
@@ -47,7 +47,7 @@ export class Perdure {
   constructor(parts: PerdureParts) {
     this.#parts = parts;
     this.#reader = new RunReader(parts);
-    this.#records = new FailureRecords(parts.store);
+    this.#records = new FailureRecords(parts.store, parts.redactor);
     this.taskQueue = taskQueueFor(parts.store.storeId);
   }
 
@@ -126,6 +126,11 @@ export class Perdure {
   /** How the tools did over all runs of the store: rates, durations, failures by class and code, corrections. */
   async stats(options: StatsOptions = {}): Promise<FailureFigures> {
     return await this.#records.stats(options);
+  }
+
+  /** Failed calls with the corrected ones that followed, redacted; for fine-tuning. */
+  failurePairs(options: StatsOptions = {}): AsyncGenerator<FailurePair> {
+    return this.#records.pairs(options);
   }
 
   /** See `RunHandle.result`. */

@@ -105,6 +105,9 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       asked.push(`stats ${JSON.stringify(options)}`);
       return Promise.resolve(needed(script.stats, 'stats'));
     },
+    failurePairs() {
+      throw new Error('failurePairs is not scripted');
+    },
     hasWorker: () => Promise.resolve(script.workerIsThere ?? true),
     runUrl: (run) => `http://ui/${run.runId}`,
     close() {

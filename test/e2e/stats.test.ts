@@ -78,6 +78,34 @@ describe('an agent whose calls failed in several ways', () => {
     expect(figures.hours.reduce((sum, { calls }) => sum + calls, 0)).toBe(4);
   });
 
+  it('is exported as pairs of a failed call and its correction, without secrets', async () => {
+    const { out } = await perdure('export', 'failures', '--since', '1h');
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual([
+      {
+        runKey: expect.any(String),
+        tool: 'refund',
+        failed: {
+          callId: 'c1.0',
+          step: 1,
+          arguments: { order: '[redacted]', cents: 'many' },
+          class: 'validation_error',
+          code: 'PARAM_INVALID_001',
+          message: expect.stringContaining('cents'),
+          suggestedAction: expect.any(String),
+          invalidPaths: ['/cents'],
+          endedAtMs: expect.any(Number),
+        },
+        corrected: { callId: 'c2.0', step: 2, arguments: { order: '1042', cents: 250 }, endedAtMs: expect.any(Number) },
+      },
+    ]);
+    expect(out).not.toContain('hunter2');
+  });
+
   it('is told of in tables to people, of one tool where they ask for it', async () => {
     const all = (await perdure('stats')).out;
     expect(all).toContain(
