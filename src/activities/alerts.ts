@@ -29,7 +29,7 @@ export class Alerts {
       else
         void this.#send(
           this.#webhook,
-          JSON.stringify({ text: `perdure alert: ${rule} (${String(record['tool'])})`, ...alert }),
+          JSON.stringify({ text: `perdure alert: ${rule} (${toolIn(record)})`, ...alert }),
         );
     }
   }
@@ -59,4 +59,9 @@ async function post(url: string, body: string): Promise<void> {
   });
   await response.body?.cancel();
   if (!response.ok) throw new Error(`status ${String(response.status)}`);
+}
+
+/** Masked, unlike the outcome's: the name of an unknown tool is whatever a model wrote. */
+function toolIn({ tool }: JsonObject): string {
+  return typeof tool === 'string' ? tool : '';
 }
