@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { extname } from 'node:path';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import type { NativeConnection, WorkerOptions, WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Alerts } from './activities/alerts.js';
 import { createActivities } from './activities/index.js';
 import type { Services } from './activities/services.js';
 import { createValidator } from './arguments/validator.js';
@@ -115,6 +116,7 @@ async function createServices(options: CreateWorkerOptions & { store: WorkerStor
     redactor,
     guards: { shared: store, breakers: new Breakers(store), limiters: new Limiters(store) },
     log,
+    alerts: new Alerts({ log, webhook: config.alertWebhook }),
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,
     searchAttributes,

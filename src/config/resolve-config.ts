@@ -56,6 +56,7 @@ const configKeys = [
   'worker',
   'secrets',
   'secretEnv',
+  'alerts',
   'workflows',
   'faults',
   'production',
@@ -79,7 +80,8 @@ export async function resolveConfig(
   const tools = resolveAlternatives(checkTools(given['tools']), given['equivalents']);
   const { store, secrets: storeSecrets } = resolveStore(given['store'], { rootDir, env });
   const worker = resolveWorker(given['worker']);
-  const secrets = resolveSecrets(given, env, storeSecrets);
+  const alertWebhook = resolveWebhook(given['alerts']);
+  const secrets = resolveSecrets(given, env, [...storeSecrets, ...(alertWebhook === undefined ? [] : [alertWebhook])]);
   const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
   const instructions = resolveInstructions(given['instructions']);
   const faults = resolveFaults({
@@ -109,6 +111,7 @@ export async function resolveConfig(
     ...worker,
     secrets,
     workflowsPath,
+    ...(alertWebhook !== undefined && { alertWebhook }),
     ...(faults ? { faults } : {}),
   };
 }
@@ -215,6 +218,19 @@ function checkTool(path: string, tool: unknown): Tool {
     }
   }
   return tool as Tool;
+}
+
+function resolveWebhook(alerts: unknown): string | undefined {
+  if (alerts === undefined) return undefined;
+  const given = checkObject('alerts', alerts);
+  refuseUnknownKeys('alerts', given, ['webhook']);
+  if (given['webhook'] === undefined) return undefined;
+  const webhook = checkText('alerts.webhook', given['webhook']);
+  const url = URL.canParse(webhook) ? new URL(webhook) : undefined;
+  if (url?.username || url?.password)
+    throw new ConfigError('alerts.webhook', 'expected a URL without user and password');
+  if (url && /^https?:$/.test(url.protocol)) return webhook;
+  throw new ConfigError('alerts.webhook', `expected an http or https URL, got ${shown(webhook)}`);
 }
 
 function resolveInstructions(instructions: unknown): string {

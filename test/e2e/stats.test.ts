@@ -1,5 +1,9 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +20,7 @@ let asked = 0;
 export default defineConfig({
   model: 'scripted:script.ts',
   secrets: ['hunter2hunter2'],
+  alerts: { webhook: process.env.ALERT_WEBHOOK },
   tools: [
     defineTool({ name: 'refund', description: 'Refund.', effect: { idempotent: 'key' },
       input: object({ order: { type: 'string' }, cents: { type: 'integer' } }), execute: ({ cents }) => ({ refunded: cents }) }),
@@ -41,17 +46,31 @@ export default ({ messages }) => {
 
 describe('an agent whose calls failed in several ways', () => {
   let dir: string;
+  const posted: Record<string, unknown>[] = [];
+  // Down at first: an alert is sent once more.
+  const webhook = createServer(async (request, response) => {
+    posted.push(JSON.parse(await text(request)) as Record<string, unknown>);
+    response.writeHead(posted.length === 1 ? 503 : 204).end();
+  });
   beforeAll(async () => {
+    await once(webhook.listen(0, '127.0.0.1'), 'listening');
     dir = await mkdtemp(join(tmpdir(), 'perdure-stats-'));
     await writeFile(join(dir, 'perdure.config.ts'), config);
     await writeFile(join(dir, 'script.ts'), script);
     expect(await perdure('run', '--id', 'mixed', 'refund order 1042')).toMatchObject({ out: 'Refunded.\n' });
   });
-  afterAll(() => rm(dir, { recursive: true, force: true }));
+  afterAll(async () => {
+    webhook.close();
+    await rm(dir, { recursive: true, force: true });
+  });
 
   async function perdure(...args: string[]): Promise<{ out: string; err: string }> {
     const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...env } = process.env;
-    const options = { cwd: dir, env: { ...env, NO_COLOR: '1' } };
+    const { port } = webhook.address() as AddressInfo;
+    const options = {
+      cwd: dir,
+      env: { ...env, NO_COLOR: '1', ALERT_WEBHOOK: `http://127.0.0.1:${String(port)}/hook` },
+    };
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [bin, ...args], options);
     return { out: stdout, err: stderr };
   }
@@ -76,6 +95,18 @@ describe('an agent whose calls failed in several ways', () => {
       { class: 'permission_denied', family: 'business', code: 'AUTH_DENIED_001', count: 1 },
     ]);
     expect(figures.hours.reduce((sum, { calls }) => sum + calls, 0)).toBe(4);
+  });
+
+  it('alerts the webhook of the abort, once more where it was down, with its context', () => {
+    expect(posted).toHaveLength(2);
+    expect(posted[1]).toEqual(posted[0]);
+    expect(posted[0]).toMatchObject({
+      text: 'perdure alert: aborted (vault)',
+      rule: 'aborted',
+      tool: 'vault',
+      call_id: 'c2.1',
+      error_type: 'permission_denied',
+    });
   });
 
   it('is exported as pairs of a failed call and its correction, without secrets', async () => {
