@@ -53,8 +53,10 @@ try {
 
 /** One event a line, without the name of the machine that recorded it. */
 function anonymous(history: string): string {
-  const { events } = JSON.parse(history, (key, value: unknown) => (key === 'identity' ? 'recorded' : value)) as {
-    events: unknown[];
-  };
+  const { events } = JSON.parse(history, (key, value: unknown) => {
+    if (key === 'identity') return 'recorded';
+    // Frames hold paths of the recording machine, and replaying does not read them.
+    return key === 'stackTrace' ? '' : value;
+  }) as { events: unknown[] };
   return `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}`;
 }
