@@ -21,6 +21,7 @@ const boundaries = [
   { folder: 'temporal', folders: ['contract', 'policy'], packages: isolate },
   { folder: 'workflows', folders: ['contract', 'policy', 'temporal'], typesOf: ['activities'], packages: isolate },
   { folder: 'store', folders: ['contract', 'policy', 'config'] },
+  { folder: 'stats', folders: ['contract', 'policy'], typesOf: ['store'] },
   { folder: 'models', except: edges },
   { folder: 'tools', except: edges },
   { folder: 'faults', except: edges },

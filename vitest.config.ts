@@ -1,7 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-const onServer = ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts'];
+/** Tests that start servers: Temporal, and PostgreSQL for its store. */
+const onServer = [
+  'test/e2e/**/*.test.ts',
+  'test/crash/**/*.test.ts',
+  'test/store/postgres-store.test.ts',
+  'test/store/copy-store.test.ts',
+];
 const onHistories = ['test/replay/**/*.test.ts'];
 
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
@@ -11,7 +17,7 @@ export default defineConfig({
     // Examples import the package by its name, and are tested with its sources.
     alias: [
       { find: /^perdure$/, replacement: source('index.ts') },
-      { find: /^perdure\/testing$/, replacement: source('testing.ts') },
+      { find: /^perdure\/testing$/, replacement: source('testing/index.ts') },
     ],
   },
   test: {

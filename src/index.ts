@@ -9,6 +9,7 @@ export type {
   RunSummary,
   StepDescription,
 } from './client/run-description.js';
+export type { FailurePair, StatsOptions } from './client/failure-records.js';
 export type { RunHandle } from './client/run-handle.js';
 export type { ListOptions } from './client/run-reader.js';
 export { ConfigError } from './config/config-error.js';
@@ -25,6 +26,8 @@ export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from '
 export { failureDigest } from './policy/failure-digest.js';
 export { failureProtocol } from './policy/failure-protocol.js';
 export { renderOutcome } from './policy/render-outcome.js';
+export { agentAsTool, type AgentToolOptions } from './tools/agent-tool.js';
+export type { CallFigures, FailureCount, FailureFigures, ToolFigures } from './stats/failure-stats.js';
 export { defineTool } from './tools/define-tool.js';
 export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';
 export { httpTool, type HttpMethod, type HttpQuery, type HttpToolOptions } from './tools/http-tool.js';

@@ -2,8 +2,10 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { Worker } from '@temporalio/worker';
-import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
+import { extname } from 'node:path';
+import { bundleWorkflowCode, Worker } from '@temporalio/worker';
+import type { NativeConnection, WorkerOptions, WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Alerts } from './activities/alerts.js';
 import { createActivities } from './activities/index.js';
 import type { Services } from './activities/services.js';
 import { createValidator } from './arguments/validator.js';
@@ -64,7 +66,7 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
     connection,
     namespace,
     taskQueue,
-    ...(options.temporal?.workflowBundle ? {} : workflowCode(config.workflowsPath)),
+    ...(options.temporal?.workflowBundle ? {} : await workflowCode(config.workflowsPath)),
     activities: createActivities(services),
     maxConcurrentActivityTaskExecutions: config.maxConcurrentCalls,
     // Cancellation reaches a body with a heartbeat's answer: throttled to the default, it would take most of the timeout.
@@ -114,6 +116,7 @@ async function createServices(options: CreateWorkerOptions & { store: WorkerStor
     redactor,
     guards: { shared: store, breakers: new Breakers(store), limiters: new Limiters(store) },
     log,
+    alerts: new Alerts({ log, webhook: config.alertWebhook }),
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,
     searchAttributes,
@@ -149,9 +152,28 @@ async function canWriteSearchAttributes(options: CreateWorkerOptions & { log: To
 }
 
 /** The workflows bundled at build time: bundling at start would cost each restarted worker about two seconds. */
-function workflowCode(workflowsPath: string | undefined): Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'> {
+async function workflowCode(
+  workflowsPath: string | undefined,
+): Promise<Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'>> {
   if (workflowsPath !== undefined) return { workflowsPath };
   const bundle = fileURLToPath(new URL('./workflow-bundle.js', import.meta.url));
   if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
-  return { workflowsPath: fileURLToPath(new URL('./workflows/index.js', import.meta.url)) };
+  return { workflowBundle: await (sourceBundle ??= bundleSources()) };
+}
+
+/** Run from its sources (tests), nothing is built: bundled once in a process, which starts many workers. */
+let sourceBundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+
+async function bundleSources(): Promise<WorkflowBundleWithSourceMap> {
+  const entry = `./workflows/index${extname(fileURLToPath(import.meta.url))}`;
+  const nothing = (): void => undefined;
+  const logger = {
+    log: nothing,
+    trace: nothing,
+    debug: nothing,
+    info: nothing,
+    warn: console.warn,
+    error: console.error,
+  };
+  return await bundleWorkflowCode({ workflowsPath: fileURLToPath(new URL(entry, import.meta.url)), logger });
 }

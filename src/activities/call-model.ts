@@ -5,6 +5,8 @@ import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/
 import type { PreparedCall } from '../contract/call.js';
 import type { Manifest } from '../contract/manifest.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
+import type { ModelChoice } from '../config/config.js';
+import type { LiveAgent } from '../tools/tool.js';
 import type { Model, ModelReply, ModelRequest, OfferedTool } from '../models/model.js';
 import { usageOf } from '../models/usage.js';
 import { cutText } from '../policy/cut-text.js';
@@ -56,7 +58,8 @@ export async function callModel(
     await (renderings ?? storedRenderings(store, input.answered)),
   );
 
-  const model = await modelFor(services, input.model);
+  const agent = liveAgent(services, input.agent);
+  const model = await modelFor(services, agent?.model ?? input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
   const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
 
@@ -143,7 +146,15 @@ function toolMessages(
   });
 }
 
-async function modelFor(services: Services, choice: string | undefined): Promise<Model> {
+/** The agent whose run this is; a worker that does not have it leaves its turns to one that does. */
+function liveAgent(services: Services, name: string | undefined): LiveAgent | undefined {
+  if (name === undefined) return undefined;
+  const agent = services.tools.get(name)?.agent;
+  if (agent) return agent;
+  throw notReady(`this worker's configuration has no agent "${name}", whose run this is. Deploy it again.`, 5_000);
+}
+
+async function modelFor(services: Services, choice: ModelChoice | undefined): Promise<Model> {
   const model = choice === undefined ? services.model : await services.resolveModel(choice);
   if (model) return model;
   throw turnFailed({
@@ -164,7 +175,7 @@ function questionOf(
 ): Omit<ModelRequest, 'signal'> {
   return {
     system: systemPrompt({
-      instructions: services.instructions,
+      instructions: liveAgent(services, input.agent)?.instructions ?? services.instructions,
       ...(input.emphasis ? { emphasis: namedForModel(input.emphasis, manifest) } : {}),
       ...(input.nudge ? { nudge: input.nudge } : {}),
       ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),

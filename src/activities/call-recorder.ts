@@ -296,6 +296,7 @@ export class CallRecorder {
     );
     const level = record['alert'] === true ? 'error' : record['error_type'] === undefined ? 'info' : 'warn';
     log[level]('call ended', record);
+    this.#services.alerts.add(outcome, runKey, record);
   }
 
   #withKind(failure: ClassifiedFailure): ClassifiedFailure {

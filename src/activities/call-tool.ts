@@ -53,7 +53,7 @@ function conclude(outcome: Outcome): Outcome {
 }
 
 /** How old the server's word on an attempt may be when its body begins. An ordinary claim takes milliseconds. */
-const confirmedForMs = 1_000;
+const confirmedForMs = 50;
 
 /** The phases of an attempt, in the order of the methods. Each returns the call's outcome as soon as there is one. */
 class CallAttempt {

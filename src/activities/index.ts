@@ -1,8 +1,10 @@
 import { bookkeepingHeartbeatTimeoutMs } from '../contract/activities.js';
 import type { RunActivities } from '../contract/activities.js';
+import { closeAgentCall, openAgentCall } from './agent-call.js';
 import { callModel } from './call-model.js';
 import { callTool } from './call-tool.js';
 import { ConversationCache } from './conversation-cache.js';
+import { endFormerAgent } from './end-former-agent.js';
 import { finishRun } from './finish-run.js';
 import { heartbeating } from './heartbeating.js';
 import { ManifestCache } from './services.js';
@@ -22,5 +24,8 @@ export function createActivities(services: Services): RunActivities {
     callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, input)),
     settleCall: (input) => bookkeeping(() => settleCall(services, manifests, input)),
     finishRun: (input) => bookkeeping(() => finishRun(services, input)),
+    openAgentCall: (input) => bookkeeping(() => openAgentCall(services, manifests, input)),
+    closeAgentCall: (input) => bookkeeping(() => closeAgentCall(services, manifests, input)),
+    endFormerAgent: (input) => heartbeating(heartbeatTimeoutMs, () => endFormerAgent(services, input)),
   };
 }

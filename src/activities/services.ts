@@ -3,10 +3,12 @@ import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run.js';
 import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { Validator } from '../arguments/validator.js';
+import type { ModelChoice } from '../config/config.js';
 import type { Model } from '../models/model.js';
 import type { SharedGuards } from '../guards/call-guards.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { Store } from '../store/store.js';
+import type { Alerts } from './alerts.js';
 import type { Tool, ToolLog } from '../tools/tool.js';
 
 /** What the activities of one worker share. Made once, by the worker. */
@@ -16,8 +18,8 @@ export interface Services {
   tools: ReadonlyMap<string, Tool>;
   manifest: Manifest;
   model: Model | undefined;
-  /** Resolves a run's own choice of model. */
-  resolveModel(choice: string): Promise<Model | undefined>;
+  /** Resolves a run's or an agent's own choice of model. */
+  resolveModel(choice: ModelChoice): Promise<Model | undefined>;
   instructions: string;
   limits: RunLimits;
   loop: LoopPolicy;
@@ -27,6 +29,7 @@ export interface Services {
   guards: SharedGuards;
   modelLimits: LimiterLimits | undefined;
   log: ToolLog;
+  alerts: Alerts;
   /** Host and process, for the operator. */
   workerIdentity: string;
   /** Also the lease of a claim: one time without a sign of life decides both. */

@@ -1,5 +1,8 @@
 import type { StartRunInput, StartRunResult } from '../contract/activities.js';
-import { summarizeManifest } from '../tools/manifest.js';
+import type { Manifest } from '../contract/manifest.js';
+import type { AgentOrigin } from '../contract/run.js';
+import { notReady } from '../temporal/failure-mapper.js';
+import { manifestOfAgent, summarizeManifest } from '../tools/manifest.js';
 import type { Services } from './services.js';
 
 /**
@@ -7,11 +10,12 @@ import type { Services } from './services.js';
  * attempt whose answer was lost, a reset) gets what the first one pinned, whatever is deployed now.
  */
 export async function startRun(services: Services, input: StartRunInput): Promise<StartRunResult> {
+  const manifest = input.agent ? await agentManifest(services, input.agent) : services.manifest;
   const run = await services.store.createRun({
     runKey: input.runKey,
     workflowId: input.workflowId,
     task: input.task ?? '',
-    manifest: services.manifest,
+    manifest,
     messages: input.task === undefined ? [] : [{ role: 'user', text: input.task }],
   });
   const pinned = await services.store.getManifest(run.manifestHash);
@@ -20,11 +24,18 @@ export async function startRun(services: Services, input: StartRunInput): Promis
   const [first] = await services.store.getChain(run.head);
   return {
     storeId: services.store.storeId,
-    manifest: summarizeManifest(pinned ?? services.manifest),
+    manifest: summarizeManifest(pinned ?? manifest),
     limits: { ...services.limits, ...input.limits },
     loopPolicy: services.loop,
     head: first?.id ?? '',
     searchAttributes: services.searchAttributes,
     heartbeatTimeoutMs: services.heartbeatTimeoutMs,
   };
+}
+
+async function agentManifest(services: Services, { tool, depth, catalogue }: AgentOrigin): Promise<Manifest> {
+  const whole = await services.store.getManifest(catalogue);
+  const spec = whole?.tools.find(({ name }) => name === tool)?.agent;
+  if (whole && spec) return manifestOfAgent(whole, spec, depth);
+  throw notReady(`the store does not hold the agent ${tool} in the first run's tools (manifest ${catalogue})`, 5_000);
 }

@@ -23,7 +23,7 @@ export interface SuccessfulEnd {
  */
 export async function successOutcome(
   store: Store,
-  attempt: Attempt,
+  attempt: Pick<Attempt, 'call' | 'tool' | 'inlineBytes' | 'repeatOf'>,
   result: NormalizedResult,
   row: LedgerRow,
 ): Promise<SuccessfulEnd> {
@@ -102,7 +102,11 @@ function previewOf(json: Json): string {
 }
 
 /** What the model is told where it has made this same call before and got this same result. */
-async function repeatsEarlier(store: Store, attempt: Attempt, result: ResultValue): Promise<string | undefined> {
+async function repeatsEarlier(
+  store: Store,
+  attempt: Pick<Attempt, 'repeatOf'>,
+  result: ResultValue,
+): Promise<string | undefined> {
   const { repeatOf } = attempt;
   if (!repeatOf) return undefined;
   const earlier = (await store.getCall(repeatOf.key))?.row.outcome;

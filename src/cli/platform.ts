@@ -22,6 +22,8 @@ export type Client = Pick<
   | 'cancel'
   | 'waitForResult'
   | 'hasWorker'
+  | 'stats'
+  | 'failurePairs'
   | 'runUrl'
   | 'taskQueue'
   | 'close'

@@ -1,10 +1,13 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { RunState } from '../client/run-description.js';
+import { parseDuration } from '../config/duration.js';
 import { cancelCommand } from './commands/cancel.js';
 import { devCommand } from './commands/dev.js';
+import { exportFailuresCommand } from './commands/export-failures.js';
 import { listCommand } from './commands/list.js';
 import { runCommand, type RunCommandOptions } from './commands/run.js';
 import { showCommand } from './commands/show.js';
+import { statsCommand, type StatsCommandOptions } from './commands/stats.js';
 import { toolsCheckCommand, toolsCommand, type ToolsCommandOptions } from './commands/tools.js';
 import { workerCommand } from './commands/worker.js';
 import type { Platform } from './platform.js';
@@ -28,6 +31,7 @@ Examples:
   perdure list --status running
   perdure show run-4k                 any unique beginning of a run's id
   perdure show run-4k --call c3.1     everything about one call
+  perdure stats --since 7d            how the tools do
 
 Exit codes: 0 done, 2 usage or configuration, 3 a limit ended the run,
 4 the run failed or was cancelled, 130 detached by Ctrl-C.`;
@@ -44,6 +48,12 @@ Examples:
   perdure show refund-1042
   perdure show refund-1042 --call c3.1
   perdure show refund-1042 --json | jq '.steps[].calls[] | select(.failure)'`;
+
+const STATS_EXAMPLES = `
+Examples:
+  perdure stats --since 7d
+  perdure stats --since 24h --tool refund_payment
+  perdure stats --json | jq '.tools[] | {tool, successRate}'`;
 
 /** The command line. `finish` is given the exit code of the command that ran. */
 export function makeProgram(platform: Platform, version: string, finish: (exitCode: number) => void): Command {
@@ -99,6 +109,24 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
       finish(await showCommand(platform, run, options)),
     );
   program
+    .command('stats')
+    .description('how the tools do: success, durations, failures, corrections')
+    .addHelpText('after', STATS_EXAMPLES)
+    .option('--since <time>', 'only calls of the last 30m, 12h, 7d … (default: all)', timeSpan)
+    .option('--tool <tool>', 'only this tool')
+    .option('--json', 'print JSON, and nothing else, on standard output')
+    .action(async (options: StatsCommandOptions) => finish(await statsCommand(platform, options)));
+  program
+    .command('export')
+    .description('write records for other programs')
+    .command('failures')
+    .description('failed calls with the corrected ones that followed, as JSON Lines')
+    .option('--since <time>', 'only calls of the last 30m, 12h, 7d … (default: all)', timeSpan)
+    .option('--tool <tool>', 'only this tool')
+    .action(async (options: { since?: number; tool?: string }) =>
+      finish(await exportFailuresCommand(platform, options)),
+    );
+  program
     .command('cancel')
     .description('ask a run to end')
     .addArgument(runArgument())
@@ -143,6 +171,15 @@ function wholeNumber(text: string): number {
   const number = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number > 0) return number;
   throw new InvalidArgumentError('Expected a whole number, 1 or more.');
+}
+
+/** Milliseconds. */
+function timeSpan(text: string): number {
+  try {
+    return parseDuration('--since', text, { maxMs: Number.MAX_SAFE_INTEGER });
+  } catch {
+    throw new InvalidArgumentError('Expected a length of time such as 30m, 12h or 7d.');
+  }
 }
 
 function stepLimit(text: string): number | 'none' {

@@ -1,5 +1,6 @@
 import type { ResolvedConfig } from '../config/config.js';
 import { connectClient, type FoundServer } from '../server/connection.js';
+import { createRedactor } from '../policy/redaction.js';
 import { openStore } from '../store/open-store.js';
 import type { PerdureParts } from './run-reader.js';
 import { TemporalRuns } from './temporal-runs.js';
@@ -13,12 +14,13 @@ const USUAL_UI = { address: '127.0.0.1:7233', url: 'http://localhost:8233' };
  */
 export async function openParts(config: ResolvedConfig, server: FoundServer | undefined): Promise<PerdureParts> {
   const store = await openStore(config.store);
-  if (!server) return { store, server: undefined };
+  const redactor = createRedactor({ secrets: config.secrets });
+  if (!server) return { store, server: undefined, redactor };
   try {
     const connection = await connectClient(server);
     const { namespace, address } = server;
     const uiUrl = server.uiUrl ?? (address === USUAL_UI.address ? USUAL_UI.url : undefined);
-    return { store, server: new TemporalRuns({ connection, namespace, address, uiUrl }) };
+    return { store, server: new TemporalRuns({ connection, namespace, address, uiUrl }), redactor };
   } catch (error) {
     await store.close();
     throw error;

@@ -6,8 +6,10 @@ import type { AgentRunInput, AgentRunResult, RunLimits, RunStatus } from '../con
 import { taskQueueFor } from '../contract/task-queue.js';
 import { resolveServer } from '../server/connection.js';
 import type { RunRecord } from '../store/store.js';
+import type { FailureFigures } from '../stats/failure-stats.js';
 import { openParts } from './open-parts.js';
 import { PerdureError } from './perdure-error.js';
+import { type FailurePair, FailureRecords, type StatsOptions } from './failure-records.js';
 import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
@@ -40,10 +42,12 @@ export class Perdure {
   readonly taskQueue: string;
   readonly #parts: PerdureParts;
   readonly #reader: RunReader;
+  readonly #records: FailureRecords;
 
   constructor(parts: PerdureParts) {
     this.#parts = parts;
     this.#reader = new RunReader(parts);
+    this.#records = new FailureRecords(parts.store, parts.redactor);
     this.taskQueue = taskQueueFor(parts.store.storeId);
   }
 
@@ -117,6 +121,16 @@ export class Perdure {
   /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
   async describeCall(run: RunHandle, callId: string): Promise<CallDescription | undefined> {
     return await this.#reader.describeCall(run, callId);
+  }
+
+  /** How the tools did over all runs of the store: rates, durations, failures by class and code, corrections. */
+  async stats(options: StatsOptions = {}): Promise<FailureFigures> {
+    return await this.#records.stats(options);
+  }
+
+  /** Failed calls with the corrected ones that followed, redacted; for fine-tuning. */
+  failurePairs(options: StatsOptions = {}): AsyncGenerator<FailurePair> {
+    return this.#records.pairs(options);
   }
 
   /** See `RunHandle.result`. */

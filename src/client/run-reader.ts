@@ -1,6 +1,7 @@
 import type { AgentRunResult } from '../contract/run.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import type { RecordedCall } from '../contract/transcript.js';
+import type { Redactor } from '../policy/redaction.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
@@ -36,6 +37,8 @@ export interface PerdureParts {
   store: Store;
   /** Absent where no server was found: what the store has can still be shown. */
   server: RunServer | undefined;
+  /** Masks what is exported. Default: what looks like a secret by itself. */
+  redactor?: Redactor;
 }
 
 /** Which run is meant: its name for people and its identity. */

@@ -53,6 +53,8 @@ export interface PerdureConfig {
   secrets?: string[];
   /** Names of environment variables whose values are secrets. */
   secretEnv?: string[];
+  /** Where alerts are posted as JSON, besides the operator's log: an http or https URL, which is kept as a secret. */
+  alerts?: { webhook?: string };
   /** Path of the user's own workflow file, which re-exports `perdure/workflow`; relative to the configuration. */
   workflows?: string;
   /** Makes tools fail on purpose, as `PERDURE_FAULTS` does (docs/fault-injection.md), e.g. `['charge:timeout@3']`. */
@@ -84,6 +86,7 @@ export interface ResolvedConfig {
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
   secrets: string[];
+  alertWebhook?: string;
   workflowsPath: string | undefined;
   /** Present where faults are injected. */
   faults?: FaultPlan;

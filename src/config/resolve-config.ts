@@ -19,6 +19,7 @@ import {
   checkOneOf,
   checkText,
   checkTexts,
+  didYouMean,
   refuseUnknownKeys,
   shown,
 } from './check-options.js';
@@ -55,6 +56,7 @@ const configKeys = [
   'worker',
   'secrets',
   'secretEnv',
+  'alerts',
   'workflows',
   'faults',
   'production',
@@ -78,7 +80,8 @@ export async function resolveConfig(
   const tools = resolveAlternatives(checkTools(given['tools']), given['equivalents']);
   const { store, secrets: storeSecrets } = resolveStore(given['store'], { rootDir, env });
   const worker = resolveWorker(given['worker']);
-  const secrets = resolveSecrets(given, env, storeSecrets);
+  const alertWebhook = resolveWebhook(given['alerts']);
+  const secrets = resolveSecrets(given, env, [...storeSecrets, ...(alertWebhook === undefined ? [] : [alertWebhook])]);
   const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
   const instructions = resolveInstructions(given['instructions']);
   const faults = resolveFaults({
@@ -108,6 +111,7 @@ export async function resolveConfig(
     ...worker,
     secrets,
     workflowsPath,
+    ...(alertWebhook !== undefined && { alertWebhook }),
     ...(faults ? { faults } : {}),
   };
 }
@@ -180,7 +184,21 @@ function checkTools(tools: unknown): Tool[] {
     throw new ConfigError(at('tools', builtIn), `the name '${readArtifactName}' is taken by a built-in tool`);
   }
   refuseDuplicateNames(checked);
+  checked.forEach((tool, index) => checkAgent(at('tools', index), tool, checked));
   return checked;
+}
+
+/** An agent is offered tools of this configuration. */
+function checkAgent(path: string, tool: Tool, tools: readonly Tool[]): void {
+  const names = tools.map(({ definition }) => definition.name);
+  tool.definition.agent?.tools?.forEach((name, index) => {
+    if (names.includes(name) || name === readArtifactName) return;
+    const place = at(at(path, 'tools'), index);
+    throw new ConfigError(
+      place,
+      `no tool has the name ${shown(name)}${didYouMean(name, names)}; the tools are ${names.join(', ')}`,
+    );
+  });
 }
 
 /** A tool of `defineTool` and the other sources, or one written by hand. */
@@ -200,6 +218,19 @@ function checkTool(path: string, tool: unknown): Tool {
     }
   }
   return tool as Tool;
+}
+
+function resolveWebhook(alerts: unknown): string | undefined {
+  if (alerts === undefined) return undefined;
+  const given = checkObject('alerts', alerts);
+  refuseUnknownKeys('alerts', given, ['webhook']);
+  if (given['webhook'] === undefined) return undefined;
+  const webhook = checkText('alerts.webhook', given['webhook']);
+  const url = URL.canParse(webhook) ? new URL(webhook) : undefined;
+  if (url?.username || url?.password)
+    throw new ConfigError('alerts.webhook', 'expected a URL without user and password');
+  if (url && /^https?:$/.test(url.protocol)) return webhook;
+  throw new ConfigError('alerts.webhook', `expected an http or https URL, got ${shown(webhook)}`);
 }
 
 function resolveInstructions(instructions: unknown): string {

@@ -1,7 +1,7 @@
 import type { Outcome, PreparedCall, ToolCall } from './call.js';
 import type { LoopPolicy } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
-import type { AgentRunResult, RunLimits } from './run.js';
+import type { AgentOrigin, AgentRunResult, RunCounters, RunLimits } from './run.js';
 
 /**
  * After how much silence the worker of a bookkeeping activity (`startRun`, `settleCall`, `finishRun`) is taken for dead,
@@ -17,6 +17,7 @@ export interface StartRunInput {
   task?: string;
   limits?: Partial<RunLimits>;
   model?: string;
+  agent?: AgentOrigin;
 }
 
 export interface StartRunResult {
@@ -48,6 +49,8 @@ export interface CallModelInput {
   head: string;
   manifestHash: string;
   model?: string;
+  /** Name of the agent tool whose instructions and model these are; absent in a run that is no agent's. */
+  agent?: string;
   /** Outcomes of the previous turn's calls, in the model's order. */
   answered: AnsweredCall[];
   /** Emphasis for the system message: tools that failed repeatedly. */
@@ -114,6 +117,40 @@ export interface RunActivities {
   callTool(input: CallToolInput): Promise<Outcome>;
   settleCall(input: SettleCallInput): Promise<Outcome>;
   finishRun(input: FinishRunInput): Promise<void>;
+  openAgentCall(input: OpenAgentCallInput): Promise<AgentCallOpening>;
+  closeAgentCall(input: CloseAgentCallInput): Promise<AgentCallEnd>;
+  endFormerAgent(input: EndFormerAgentInput): Promise<{ ended: boolean }>;
+}
+
+/** Input of the `openAgentCall` activity: words the child's task and counts the start of the call. */
+export interface OpenAgentCallInput extends CallToolInput {
+  /** The child run's identity. */
+  childRunKey: string;
+}
+
+/** `settled`: the call has its outcome (recorded earlier, or refused for its arguments); no child is started. */
+export type AgentCallOpening = ({ status: 'settled' } & AgentCallEnd) | { status: 'ready'; task: string };
+
+/** How a child workflow ended. */
+export type ChildEnd =
+  { kind: 'ended'; result: AgentRunResult } | { kind: 'cancelled' } | { kind: 'failed'; reason: string };
+
+/** Input of the `closeAgentCall` activity: makes the call's outcome of the child's end, renders and records it. */
+export interface CloseAgentCallInput extends OpenAgentCallInput {
+  end: ChildEnd;
+}
+
+export interface AgentCallEnd {
+  outcome: Outcome;
+  /** All that the child has used so far, its own children's included. */
+  used: RunCounters;
+}
+
+/** Input of the `endFormerAgent` activity: cancels a child that an earlier course of this run left going, and waits. */
+export interface EndFormerAgentInput {
+  workflowId: string;
+  /** `ended` is false, and nothing is touched, where the workflow of this id is another run. */
+  runKey: string;
 }
 
 /** Input of the `finishRun` activity: writes the run's end into its root, so that closed runs are shown from the store. */

@@ -95,6 +95,8 @@ export interface Failure {
   referenceId?: string;
   /** `compile`, `dependency` or `test`, where the message is the tool's own output (`failureOutput: 'verbatim'`). */
   kind?: string;
+  /** Where the arguments were refused, as JSON Pointers, at most 20; for the records, the model reads them in `message`. */
+  invalidPaths?: string[];
 }
 
 /** What a tool's own `suggest` adds to a failure. */

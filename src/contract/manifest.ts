@@ -1,6 +1,7 @@
 import type { Effect } from './effect.js';
 import type { FailureClass } from './failure.js';
 import type { JsonObject } from './json.js';
+import type { RunLimits } from './run.js';
 import type { BreakerLimits, LimiterLimits, RetryBudgetLimits } from './shared-limits.js';
 
 /** Who decides on a retry of one failure class of one tool. */
@@ -45,6 +46,18 @@ export interface ToolPolicy {
   taskQueue?: string;
 }
 
+/** What makes a tool an agent: each of its calls is a child run. Pinned with the rest of the tool. */
+export interface AgentSpec {
+  /** Names of the tools that the agent is offered; absent: every tool that is no agent. */
+  tools?: string[];
+  /** Its own caps; what the parent run has left is never exceeded, whatever they say. */
+  limits: Partial<RunLimits>;
+  /** Calls of this agent at once in one run. */
+  maxConcurrent: number;
+  /** How deep below the first run it may be started; 1 is a child of the first. */
+  maxDepth: number;
+}
+
 /** One tool as the run knows it: pinned at start, whatever is deployed later. */
 export interface ManifestTool {
   name: string;
@@ -60,6 +73,8 @@ export interface ManifestTool {
   /** Names of tools that may serve instead. */
   alternatives: string[];
   policy: ToolPolicy;
+  /** Present where the tool is an agent. */
+  agent?: AgentSpec;
 }
 
 /** A run's pinned tool catalogue. `hash` is the SHA-256 of the rest's canonical JSON, hex. */
@@ -76,6 +91,8 @@ export interface ToolSummary {
   budgetMs: number;
   polling?: true;
   taskQueue?: string;
+  /** Present where the tool is an agent: the workflow starts a child run instead of an activity. */
+  agent?: Omit<AgentSpec, 'tools'>;
 }
 
 /** All of a manifest that travels in a run's history. */

@@ -45,6 +45,16 @@ export type TerminationReason =
 /** `completed`: the model answered; `capped`: a limit ended it, with a last answer; the others as named. */
 export type RunStatus = 'running' | 'completed' | 'capped' | 'failed' | 'cancelled';
 
+/** Where a child run comes from: it is one call of an agent tool. */
+export interface AgentOrigin {
+  /** Name of the agent tool: its instructions, its model and its tools are the run's. */
+  tool: string;
+  /** 1 for a child of the first run. */
+  depth: number;
+  /** Hash of the first run's manifest, from which every agent below it takes its tools. */
+  catalogue: string;
+}
+
 /** Input of `agentRun`. Constant in size, whatever the conversation's length. */
 export interface AgentRunInput {
   task: string;
@@ -54,6 +64,8 @@ export interface AgentRunInput {
   limits?: Partial<RunLimits>;
   /** Name of the model to use instead of the configuration's. */
   model?: string;
+  /** Present where the run is a call of an agent tool. */
+  agent?: AgentOrigin;
   /** Present after continue-as-new only. */
   carried?: CarriedRun;
 }

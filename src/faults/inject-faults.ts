@@ -26,7 +26,7 @@ export function injectFaults(tools: readonly Tool[], plan: FaultPlan | undefined
       `Same faults again: PERDURE_FAULTS_SEED=${plan.seed}. Off: unset PERDURE_FAULTS and leave \`faults\` out of the configuration.`,
     { faults: plan.faults.map(({ text }) => text), seed: plan.seed },
   );
-  return tools.map((tool) => (tool.source === 'builtin' ? tool : withFaults(tool, schedule, options)));
+  return tools.map((tool) => (tool.source === 'builtin' || tool.agent ? tool : withFaults(tool, schedule, options)));
 }
 
 function withFaults(tool: Tool, schedule: FaultSchedule, options: InjectOptions): Tool {

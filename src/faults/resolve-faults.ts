@@ -60,7 +60,7 @@ function placedOptions(option: unknown): PlacedFault[] {
 
 function checkToolIsThere(path: string, fault: Fault, tools: readonly Tool[]): void {
   if (fault.tool === '*') return;
-  const names = tools.map(({ definition }) => definition.name);
+  const names = tools.filter(({ agent }) => !agent).map(({ definition }) => definition.name);
   if (names.includes(fault.tool)) return;
   const there = names.length === 0 ? 'there are no tools' : `the tools are ${names.join(', ')}`;
   throw new ConfigError(path, `no tool has the name ${shown(fault.tool)}${didYouMean(fault.tool, names)}; ${there}`);

@@ -22,6 +22,8 @@ const RAW_REASON_CHARS = 16_000;
 const WHOLE_REASON_CHARS = 1_000_000;
 const MAX_NAMES = 40;
 const MAX_ALTERNATIVES = 8;
+const MAX_PATHS = 20;
+const MAX_PATH_CHARS = 80;
 
 /** What the message needs to know besides the failure itself. */
 export interface MessageContext {
@@ -72,6 +74,8 @@ export function describeFailure(failure: ClassifiedFailure, context: MessageCont
   if (failure.upstreamStatus !== undefined) described.upstreamStatus = failure.upstreamStatus;
   if (context.referenceId !== undefined) described.referenceId = context.referenceId;
   if (failure.kind !== undefined) described.kind = failure.kind;
+  const invalidPaths = invalidPathsOf(failure, context);
+  if (invalidPaths.length > 0) described.invalidPaths = invalidPaths;
   return described;
 }
 
@@ -222,6 +226,12 @@ function alternativesOf(failure: ClassifiedFailure, context: MessageContext): st
   ].map(shownName);
   const unique = [...new Set(names.filter((name) => name !== '' && name !== context.toolName))];
   return unique.slice(0, MAX_ALTERNATIVES).map((name) => cutText(masked(name, context), 200));
+}
+
+/** A path may hold a name that the model made up, and so anything: masked and cut like everything else that it wrote. */
+function invalidPathsOf(failure: ClassifiedFailure, context: MessageContext): string[] {
+  const paths = (failure.violations ?? []).map(({ path }) => cutText(masked(path, context), MAX_PATH_CHARS));
+  return [...new Set(paths)].slice(0, MAX_PATHS);
 }
 
 function isOwnOutput(failure: ClassifiedFailure): boolean {

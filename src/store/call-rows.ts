@@ -34,6 +34,11 @@ export interface CallRow {
   updated_at_ms: number;
 }
 
+/** A call with its place in the order of first writing. */
+export interface PagedCallRow extends CallRow {
+  ordinal: number;
+}
+
 export interface AttemptRow {
   key: string;
   start: number;
@@ -106,6 +111,12 @@ export function readRecord(row: CallRow, attempts: AttemptRow[]): CallRecord {
     ...(row.rendered !== null && { rendered: JSON.parse(row.rendered) as RenderedMessage }),
     attempts: attempts.map(readAttempt),
   };
+}
+
+/** A page from its rows, of which one more than the page holds was asked for, to know whether another follows. */
+export function pageOf<R extends PagedCallRow>(rows: R[], limit: number): { rows: R[]; next?: number } {
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return { rows: rows.slice(0, limit), ...(last && { next: last.ordinal }) };
 }
 
 /** What an accepted `begin` notes of the start, in the same transaction; nothing for other events. */

@@ -6,18 +6,20 @@ import {
   callRow,
   CHANGING_CALL_COLUMNS,
   compareCallIds,
+  pageOf,
   readCall,
   readRecord,
   renderingOf,
   sealingOf,
   type AttemptRow,
   type CallRow,
+  type PagedCallRow,
 } from './call-rows.js';
 import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
 import type { Transaction } from './postgres-transaction.js';
-import type { AttemptRecord, CallRecord, LedgerRendering, RecordedOutcome } from './store.js';
+import type { AttemptRecord, CallPage, CallRecord, LedgerRendering, RecordedOutcome } from './store.js';
 
 const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
   VALUES (${CALL_COLUMNS.map((_, index) => `$${String(index + 1)}`).join(', ')})`;
@@ -79,6 +81,21 @@ export function callOperations(database: PostgresDatabase) {
         ]);
         const ofCall = Map.groupBy(attempts, ({ key }) => key);
         return rows.sort(compareCallIds).map((row) => readRecord(row, ofCall.get(row.key) ?? []));
+      });
+    },
+
+    async listCallsSince({ sinceMs, after = 0, limit }: CallPage): Promise<{ calls: CallRecord[]; next?: number }> {
+      return await database.transaction(async (tx) => {
+        const found = await tx.query<PagedCallRow>(
+          'SELECT * FROM calls WHERE ordinal > $1 AND updated_at_ms >= $2 ORDER BY ordinal LIMIT $3',
+          [after, sinceMs, limit + 1],
+        );
+        const { rows, ...page } = pageOf(found, limit);
+        const attempts = await tx.query<AttemptRow>('SELECT * FROM attempts WHERE key = ANY ($1) ORDER BY start', [
+          rows.map(({ key }) => key),
+        ]);
+        const ofCall = Map.groupBy(attempts, ({ key }) => key);
+        return { calls: rows.map((row) => readRecord(row, ofCall.get(row.key) ?? [])), ...page };
       });
     },
 

@@ -2,7 +2,7 @@ import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import type { LedgerEvent } from '../policy/ledger.js';
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
 import type { WorkerStore } from './shared-state.js';
-import type { AttemptRecord, LedgerRendering, RecordedOutcome, Store, TurnCommit, TurnKey } from './store.js';
+import type { AttemptRecord, CallPage, LedgerRendering, RecordedOutcome, Store, TurnCommit, TurnKey } from './store.js';
 
 /** The methods that ask a store something. */
 export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close'>;
@@ -33,6 +33,7 @@ export abstract class RequestStore implements WorkerStore {
   recordOutcomes = (outcomes: RecordedOutcome[]) => this.ask('recordOutcomes', outcomes);
   getCall = (key: string) => this.ask('getCall', key);
   listCalls = (runKey: string) => this.ask('listCalls', runKey);
+  listCallsSince = (page: CallPage) => this.ask('listCallsSince', page);
   recordAttempt = (attempt: AttemptRecord) => this.ask('recordAttempt', attempt);
   applyShared = <E extends SharedEvent>(name: string, event: E) =>
     // The transition answers each kind of event with its own kind of verdict.

@@ -6,20 +6,34 @@ import {
   callRow,
   CHANGING_CALL_COLUMNS,
   compareCallIds,
+  pageOf,
   readCall,
   readRecord,
   renderingOf,
   sealingOf,
   type AttemptRow,
   type CallRow,
+  type PagedCallRow,
 } from './call-rows.js';
 import type { SqliteDatabase } from './sqlite-database.js';
-import type { AttemptRecord, CallRecord, LedgerRendering, RecordedOutcome, RenderedMessage } from './store.js';
+import type {
+  AttemptRecord,
+  CallPage,
+  CallRecord,
+  LedgerRendering,
+  RecordedOutcome,
+  RenderedMessage,
+} from './store.js';
 
 /** The ledger: one row a call, changed by the pure transition alone, with its rendered outcome and its attempts. */
 export function callOperations({ db }: SqliteDatabase, now: () => number) {
   const selectCall = db.prepare('SELECT * FROM calls WHERE key = ?');
   const selectCalls = db.prepare('SELECT * FROM calls WHERE run_key = ? ORDER BY ordinal');
+  // By the order of writing, without an index of times, which every write of a call would have to keep: all pages together
+  // read the table once.
+  const selectCallsSince = db.prepare(
+    'SELECT * FROM calls WHERE ordinal > ? AND updated_at_ms >= ? ORDER BY ordinal LIMIT ?',
+  );
   const upsertCall = db.prepare(
     `INSERT INTO calls (${CALL_COLUMNS.join(', ')}) VALUES (${CALL_COLUMNS.map((column) => `:${column}`).join(', ')})
      ON CONFLICT (key) DO UPDATE SET
@@ -72,6 +86,12 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
     listCalls(runKey: string): CallRecord[] {
       const rows = selectCalls.all(runKey) as unknown as CallRow[];
       return rows.sort(compareCallIds).map(withAttempts);
+    },
+
+    listCallsSince({ sinceMs, after = 0, limit }: CallPage): { calls: CallRecord[]; next?: number } {
+      const found = selectCallsSince.all(after, sinceMs, limit + 1) as unknown as PagedCallRow[];
+      const { rows, ...page } = pageOf(found, limit);
+      return { calls: rows.map(withAttempts), ...page };
     },
 
     recordAttempt(attempt: AttemptRecord): void {

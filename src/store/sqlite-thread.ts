@@ -38,6 +38,7 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'listTurns',
   'getCall',
   'listCalls',
+  'listCallsSince',
   'getBody',
 ]);
 

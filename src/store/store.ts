@@ -87,6 +87,16 @@ export interface CallRecord {
   attempts: AttemptRecord[];
 }
 
+/** Which calls of all runs are asked for, a page at a time. */
+export interface CallPage {
+  /** Only calls that changed last at this time or later; epoch milliseconds on the store's clock. */
+  sinceMs: number;
+  /** Where the page before ended; absent for the first. */
+  after?: number;
+  /** At most this many. */
+  limit: number;
+}
+
 /**
  * The durable record of runs: transcript, ledger, turns. One contract test suite (`test/store/store-contract.ts`) runs
  * against each implementation.
@@ -158,6 +168,11 @@ export interface Store {
   getCall(key: string): Promise<CallRecord | undefined>;
   /** In the order of the calls. */
   listCalls(runKey: string): Promise<CallRecord[]>;
+  /**
+   * Calls of all runs with their attempts, in the order of their first writing, which for one run is that of its steps.
+   * `next` is the `after` of the page that follows; absent where there is none. What is written meanwhile may be missed.
+   */
+  listCallsSince(page: CallPage): Promise<{ calls: CallRecord[]; next?: number }>;
   /** Adds the operator's record of one start, or completes it: fields that are there stay, absent ones are filled in. */
   recordAttempt(attempt: AttemptRecord): Promise<void>;
 

@@ -8,8 +8,10 @@ import {
   ApplicationFailure,
   ApplicationFailureCategory,
   CancelledFailure,
+  ChildWorkflowFailure,
   TimeoutFailure,
 } from '@temporalio/common';
+import type { ChildEnd } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import type { AgentRunResult } from '../contract/run.js';
@@ -117,6 +119,16 @@ export function readRunFailure(error: unknown): AgentRunResult | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof ApplicationFailure) || cause.type !== machineryTypes.runFailed) return undefined;
   return cause.details?.[0] as AgentRunResult | undefined;
+}
+
+/** Reads what a child run's workflow ended with. Rethrows what is no end of a child. */
+export function readChildError(error: unknown): ChildEnd {
+  if (error instanceof CancelledFailure) return { kind: 'cancelled' };
+  if (!(error instanceof ChildWorkflowFailure)) throw error;
+  if (error.cause instanceof CancelledFailure) return { kind: 'cancelled' };
+  const result = readRunFailure(error);
+  if (result) return { kind: 'ended', result };
+  return { kind: 'failed', reason: error.cause?.message ?? error.message };
 }
 
 export function isCancellation(error: unknown): boolean {

@@ -1,8 +1,9 @@
-import type { Manifest, ManifestSummary, ManifestTool, ToolSummary } from '../contract/manifest.js';
+import type { AgentSpec, Manifest, ManifestSummary, ManifestTool, ToolSummary } from '../contract/manifest.js';
 import type { Json } from '../contract/json.js';
 import { ConfigError } from '../config/config-error.js';
 import { digestOf } from '../policy/idempotency-key.js';
 import { assignModelNames } from './tool-names.js';
+import { readArtifactName } from './read-artifact.js';
 import type { Tool } from './tool.js';
 
 /**
@@ -32,12 +33,25 @@ export function refuseDuplicateNames(tools: readonly Tool[]): void {
   });
 }
 
+/**
+ * The tools of a child run: what the agent is offered, out of the first run's. Agents that may not be started as deep as
+ * this child's children would be are left out.
+ */
+export function manifestOfAgent(catalogue: Manifest, spec: AgentSpec, depth: number): Manifest {
+  const tools = catalogue.tools.filter(({ name, agent }) => {
+    if (name === readArtifactName) return true;
+    if (agent && agent.maxDepth <= depth) return false;
+    return spec.tools ? spec.tools.includes(name) : !agent;
+  });
+  return { hash: digestOf({ tools: tools as unknown as Json }), tools };
+}
+
 /** The parts of a manifest that a workflow's guards and timeouts need, and that travel in its history. */
 export function summarizeManifest(manifest: Manifest): ManifestSummary {
   return { hash: manifest.hash, tools: manifest.tools.map(summarizeTool) };
 }
 
-function summarizeTool({ name, policy }: ManifestTool): ToolSummary {
+function summarizeTool({ name, policy, agent }: ManifestTool): ToolSummary {
   return {
     name,
     effect: policy.effect.kind,
@@ -45,5 +59,6 @@ function summarizeTool({ name, policy }: ManifestTool): ToolSummary {
     budgetMs: policy.budgetMs,
     ...(policy.polling ? { polling: true } : {}),
     ...(policy.taskQueue === undefined ? {} : { taskQueue: policy.taskQueue }),
+    ...(agent ? { agent: { limits: agent.limits, maxConcurrent: agent.maxConcurrent, maxDepth: agent.maxDepth } } : {}),
   };
 }

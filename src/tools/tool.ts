@@ -2,6 +2,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/sp
 import type { Failure, FailureClass, FailureTexts, Suggestion, Violation } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool, RetryOverride, RetryOwner } from '../contract/manifest.js';
+import type { ModelChoice } from '../config/config.js';
 import type { DegradedResult, EmptyResult, PartialResult } from './results.js';
 
 /** A duration in configuration: milliseconds, or `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'7d'`. */
@@ -148,4 +149,14 @@ export interface Tool {
   /** Key of the breaker that a call with this value belongs to; throws what the tool's own function throws. */
   breakerKey?(value: unknown): string;
   readonly messages?: FailureTexts;
+  /** Present where the tool is an agent (`agentAsTool`): then `execute` is never called. */
+  readonly agent?: LiveAgent;
+}
+
+/** What a worker needs of an agent tool besides what the run has pinned. */
+export interface LiveAgent {
+  /** Words the child's task from the call's arguments. */
+  task(value: unknown): string;
+  instructions?: string;
+  model?: ModelChoice;
 }

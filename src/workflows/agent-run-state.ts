@@ -8,7 +8,9 @@ import { isStuck, loopLimitsOf, noLoop } from '../policy/loop-defence.js';
 import { admitCalls, describeCap, noCounters, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
 import { cancelled, readActivityError } from '../temporal/failure-mapper.js';
-import { isFailed, refuse } from './execute-calls.js';
+import { AgentCalls } from './agent-calls.js';
+import { isFailed } from './execute-calls.js';
+import { refuse } from './refuse-call.js';
 import type { StepContext } from './execute-calls.js';
 import { bookkeeping, callModel } from './run-activities.js';
 import { RunPanel } from './run-panel.js';
@@ -49,6 +51,7 @@ export class AgentRun {
       task: input.task,
       ...(input.limits ? { limits: input.limits } : {}),
       ...(input.model === undefined ? {} : { model: input.model }),
+      ...(input.agent ? { agent: input.agent } : {}),
     });
     const run = new AgentRun(input, runKey, {
       ...started,
@@ -97,6 +100,7 @@ export class AgentRun {
             manifestHash: this.#state.manifest.hash,
             answered: this.#state.answered,
             ...(this.#input.model === undefined ? {} : { model: this.#input.model }),
+            ...(this.#input.agent ? { agent: this.#input.agent.tool } : {}),
             ...(emphasis.length > 0 ? { emphasis } : {}),
             ...(nudge ? { nudge } : {}),
             ...(finalTurn ? { finalTurn } : {}),
@@ -125,7 +129,15 @@ export class AgentRun {
   async answerWithoutTools(cap: CapReason): Promise<AgentRunResult> {
     const reason = describeCap(cap, this.#state.limits);
     const turn = await this.askModel({ reason });
-    if (turn.status === 'answered') return this.end(cap, turn.result.text);
+    if (turn.status === 'answered') {
+      // A model may ask for tools although none is offered: those calls have an outcome too.
+      this.#state.answered = turn.result.calls.map((prepared) =>
+        answeredCall(
+          prepared.status === 'answered' ? prepared.outcome : refuse(prepared.call, 'skipped', 'the run had ended'),
+        ),
+      );
+      return this.end(cap, turn.result.text);
+    }
     // The cap ended the run, whatever became of the last turn; its own trouble is told in the summary.
     const { summary } = turn.result.termination;
     return { ...this.end(cap), termination: { reason: cap, summary: `${reason}; no final answer: ${summary}` } };
@@ -158,16 +170,18 @@ export class AgentRun {
       heartbeatTimeoutMs,
       stepNode: head,
       consecutiveFailures: { ...consecutiveFailures },
+      agents: new AgentCalls({
+        depth: this.#input.agent?.depth ?? 0,
+        catalogue: this.#input.agent?.catalogue ?? manifest.hash,
+        ...(this.#input.model === undefined ? {} : { model: this.#input.model }),
+        budget: this.#state,
+      }),
       ...(this.#step ? { repeats: this.#step.repeats } : {}),
     };
   }
 
   record(outcomes: Outcome[]): void {
-    this.#state.answered = outcomes.map((outcome): AnsweredCall => ({
-      callId: outcome.callId,
-      key: outcome.key,
-      ...(outcome.refusedByWorkflow ? { refused: outcome } : {}),
-    }));
+    this.#state.answered = outcomes.map(answeredCall);
     this.#state.counters.failures += outcomes.filter(isFailed).length;
     for (const outcome of outcomes) Object.assign(this.#state, countOutcome(this.#state, outcome));
     if (this.#step) Object.assign(this.#state, this.#step.observe(outcomes));
@@ -251,6 +265,11 @@ export class AgentRun {
         return 'the run was cancelled';
     }
   }
+}
+
+function answeredCall(outcome: Outcome): AnsweredCall {
+  const { callId, key } = outcome;
+  return { callId, key, ...(outcome.refusedByWorkflow ? { refused: outcome } : {}) };
 }
 
 function statusOf(reason: TerminationReason): Exclude<RunStatus, 'running'> {

@@ -1,11 +1,11 @@
 import { CancellationScope } from '@temporalio/workflow';
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
-import type { FailureClass } from '../contract/failure.js';
 import type { ManifestSummary, ToolSummary } from '../contract/manifest.js';
-import { describeFailure } from '../policy/model-message.js';
 import { failuresInARow } from '../policy/emphasis.js';
 import { readActivityError } from '../temporal/failure-mapper.js';
+import type { AgentCalls } from './agent-calls.js';
+import { refuse } from './refuse-call.js';
 import { RequestRoom } from './request-room.js';
 import { bookkeeping, callTool } from './run-activities.js';
 import { utf8Bytes } from './utf8-bytes.js';
@@ -21,6 +21,8 @@ export interface StepContext {
   consecutiveFailures: Record<string, number>;
   /** Calls that repeat an earlier one, by call id. */
   repeats?: ReadonlyMap<string, NonNullable<CallToolInput['repeatOf']>>;
+  /** Runs calls of agents: as child runs. */
+  agents: AgentCalls;
   /** Extra fields of each activity's input. */
   input?: Pick<CallToolInput, 'validate' | 'inlineBytes'>;
 }
@@ -33,6 +35,7 @@ export interface StepContext {
  * may rest on the first; after one whose outcome is unknown, the later ones are skipped.
  */
 export async function executeCalls(calls: PreparedCall[], context: StepContext): Promise<Outcome[]> {
+  context.agents.expect(calls, context.manifest);
   let onceCallsBefore: Promise<{ unknown: boolean }> = Promise.resolve({ unknown: false });
   const outcomes = calls.map((prepared) => {
     if (prepared.status === 'answered') return Promise.resolve(prepared.outcome);
@@ -71,19 +74,17 @@ async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepConte
   const failures = failuresInARow(context, call.tool);
   const repeatOf = context.repeats?.get(call.callId);
   try {
-    return await callTool(
-      {
-        call,
-        storeId,
-        stepNode,
-        manifestHash: manifest.hash,
-        ...(failures > 0 ? { consecutiveFailures: failures } : {}),
-        ...(repeatOf ? { repeatOf } : {}),
-        ...context.input,
-      },
-      tool,
-      heartbeatTimeoutMs,
-    );
+    const input: CallToolInput = {
+      call,
+      storeId,
+      stepNode,
+      manifestHash: manifest.hash,
+      ...(failures > 0 ? { consecutiveFailures: failures } : {}),
+      ...(repeatOf ? { repeatOf } : {}),
+      ...context.input,
+    };
+    if (tool.agent) return await context.agents.run(input, tool.agent, heartbeatTimeoutMs);
+    return await callTool(input, tool, heartbeatTimeoutMs);
   } catch (error) {
     const end = readActivityError(error);
     switch (end.kind) {
@@ -104,29 +105,6 @@ async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepConte
         throw error;
     }
   }
-}
-
-/** An outcome that the workflow itself gives: nothing ran, nothing is stored yet. */
-export function refuse(
-  call: Pick<ToolCall, 'callId' | 'tool' | 'key'>,
-  failureClass: FailureClass,
-  reason?: string,
-): Outcome & { status: 'failed' | 'aborted' } {
-  const failure = describeFailure(
-    { class: failureClass, effectState: 'none', ...(reason === undefined ? {} : { reason, public: true }) },
-    { toolName: call.tool, attempts: 0 },
-  );
-  return {
-    status: failureClass === 'cancelled' ? 'aborted' : 'failed',
-    callId: call.callId,
-    tool: call.tool,
-    key: call.key,
-    attempts: 0,
-    elapsedMs: 0,
-    refusedByWorkflow: true,
-    ...(reason === undefined ? {} : { refusalReason: reason }),
-    failure,
-  };
 }
 
 export function isFailed(outcome: Outcome): outcome is Outcome & { status: 'failed' | 'aborted' } {

@@ -22,7 +22,9 @@ export const modelTurnTimeoutMs = 600_000;
 const overheadMs = 30_000;
 
 /** The bookkeeping activities: short, no effects outside the store. A worker that dies in one is noticed by its silence. */
-export const bookkeeping = proxyActivities<Pick<RunActivities, 'startRun' | 'settleCall' | 'finishRun'>>({
+export const bookkeeping = proxyActivities<
+  Pick<RunActivities, 'startRun' | 'settleCall' | 'finishRun' | 'openAgentCall' | 'closeAgentCall'>
+>({
   ...base,
   startToCloseTimeout: '1 minute',
   heartbeatTimeout: bookkeepingHeartbeatTimeoutMs,
@@ -32,6 +34,8 @@ const effectful = proxyActivities<Pick<RunActivities, 'callModel' | 'callTool'>>
   ...base,
   startToCloseTimeout: '1 minute',
 });
+
+const waiting = proxyActivities<Pick<RunActivities, 'endFormerAgent'>>({ ...base, startToCloseTimeout: '1 day' });
 
 export const callModel = (
   input: Parameters<RunActivities['callModel']>[0],
@@ -72,3 +76,18 @@ function summaryOf(call: ToolCall): string {
   const line = `${call.tool} ${args}`.replaceAll(/\s+/g, ' ');
   return line.length > 120 ? `${line.slice(0, 119)}…` : line;
 }
+
+/** A child that ends may have calls under way, each with its own deadline. */
+export const endFormerAgent = (
+  input: Parameters<RunActivities['endFormerAgent']>[0],
+  heartbeatTimeoutMs: number,
+): ReturnType<RunActivities['endFormerAgent']> =>
+  waiting.endFormerAgent.executeWithOptions(
+    {
+      ...base,
+      startToCloseTimeout: '1 day',
+      heartbeatTimeout: heartbeatTimeoutMs,
+      summary: `end the former ${input.workflowId}`,
+    },
+    [input],
+  );

@@ -9,7 +9,8 @@ import { foldedDigest, foldedResultDigest, foldedWords } from '../policy/fold-ar
 import { blownFuse, observeForFuse } from '../policy/fuse.js';
 import { digestOf } from '../policy/idempotency-key.js';
 import { admitCall, loopLimitsOf, observeCall, observeRefusal } from '../policy/loop-defence.js';
-import { isFailed, refuse } from './execute-calls.js';
+import { isFailed } from './execute-calls.js';
+import { refuse } from './refuse-call.js';
 
 interface GuardState {
   loop: LoopState;

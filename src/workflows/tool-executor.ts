@@ -6,7 +6,9 @@ import { countOutcome } from '../policy/emphasis.js';
 import type { FailureStreaks } from '../policy/emphasis.js';
 import { canonicalJson, digestOf, idempotencyKey } from '../policy/idempotency-key.js';
 import { misuse } from '../temporal/failure-mapper.js';
-import { executeCalls, refuse } from './execute-calls.js';
+import { AgentCalls } from './agent-calls.js';
+import { executeCalls } from './execute-calls.js';
+import { refuse } from './refuse-call.js';
 import { bookkeeping } from './run-activities.js';
 import { utf8Bytes } from './utf8-bytes.js';
 
@@ -82,6 +84,7 @@ export async function toolExecutor(options: ToolExecutorOptions = {}): Promise<T
       heartbeatTimeoutMs: pinned.heartbeatTimeoutMs,
       stepNode: '',
       consecutiveFailures: streaks.consecutiveFailures,
+      agents: new AgentCalls({ depth: 0, catalogue: pinned.manifest.hash }),
       input: { validate: true, inlineBytes },
     });
     for (const outcome of outcomes) streaks = countOutcome(streaks, outcome);

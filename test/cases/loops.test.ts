@@ -17,7 +17,7 @@ import { isStuck, loopLimitsOf, noLoop } from '../../src/policy/loop-defence.js'
 import { admitCalls, noCounters, reachedCap } from '../../src/policy/run-budget.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { buildManifest, summarizeManifest } from '../../src/tools/manifest.js';
-import { refuse } from '../../src/workflows/execute-calls.js';
+import { refuse } from '../../src/workflows/refuse-call.js';
 import { StepGuards } from '../../src/workflows/step-guards.js';
 
 interface Case {

@@ -2,6 +2,7 @@ import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
 import type { Perdure } from '../../src/client/perdure-client.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
+import type { FailureFigures } from '../../src/stats/failure-stats.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
@@ -15,6 +16,7 @@ export interface Script {
   result?: AgentRunResult;
   runs?: RunSummary[];
   tools?: ManifestTool[];
+  stats?: FailureFigures;
   workerIsThere?: boolean;
   embedded?: boolean;
   /** Ctrl-C while this look (1 is the first) is waited for. */
@@ -99,6 +101,13 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return Promise.resolve();
     },
     waitForResult: () => Promise.resolve(needed(script.result, 'result')),
+    stats(options) {
+      asked.push(`stats ${JSON.stringify(options)}`);
+      return Promise.resolve(needed(script.stats, 'stats'));
+    },
+    failurePairs() {
+      throw new Error('failurePairs is not scripted');
+    },
     hasWorker: () => Promise.resolve(script.workerIsThere ?? true),
     runUrl: (run) => `http://ui/${run.runId}`,
     close() {

@@ -8,11 +8,13 @@ export interface StoredRuns {
   turns?: Record<string, StoredTurn[]>;
   calls?: Record<string, CallRecord[]>;
   nodes?: TranscriptNode[];
+  /** The store's clock. */
+  nowMs?: number;
 }
 
 /** A store with fixed contents. Whatever a client has no business with throws. */
 export function scriptedStore(contents: StoredRuns = {}): Store {
-  const { runs = [], turns = {}, calls = {}, nodes = [] } = contents;
+  const { runs = [], turns = {}, calls = {}, nodes = [], nowMs = 0 } = contents;
   const readable: Partial<Store> = {
     storeId: '0a1b2c3d-4e5f',
     getRun: (runKey) => Promise.resolve(runs.find((run) => run.runKey === runKey)),
@@ -26,6 +28,20 @@ export function scriptedStore(contents: StoredRuns = {}): Store {
       ),
     listTurns: (runKey) => Promise.resolve(turns[runKey] ?? []),
     listCalls: (runKey) => Promise.resolve(calls[runKey] ?? []),
+    now: () => Promise.resolve(nowMs),
+    listCallsSince: ({ sinceMs, after = 0, limit }) => {
+      const all = Object.values(calls).flat();
+      const found = all.slice(after).filter(({ row }) => row.updatedAtMs >= sinceMs);
+      const page = found.slice(0, limit);
+      const last = page.at(-1);
+      return Promise.resolve({ calls: page, ...(found.length > limit && last && { next: all.indexOf(last) + 1 }) });
+    },
+    getCall: (key) =>
+      Promise.resolve(
+        Object.values(calls)
+          .flat()
+          .find(({ row }) => row.key === key),
+      ),
     getNode: (id) => Promise.resolve(nodes.find((node) => node.id === id)),
     close: () => Promise.resolve(),
   };

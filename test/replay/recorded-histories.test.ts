@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { bundleWorkflows, workflowSources } from '../support/workflow-bundle.js';
+import '../support/quiet-runtime.js';
 
 interface RecordedEvent {
   eventId: string;
@@ -23,8 +24,6 @@ function read(file: string): RecordedHistory {
 
 let code: string;
 beforeAll(async () => {
-  // A replay that fails on purpose is reported as a warning.
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
   code = await bundleWorkflows(workflowSources.own);
 });
 

@@ -357,6 +357,31 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         expect(await store.listCalls('r3')).toEqual([]);
       });
 
+      test('pages the calls of all runs since a time, with their attempts', async () => {
+        await store.recordOutcomes([recordedOf('k1', 'r1', 'c1.0')]);
+        const old = (await store.getCall('k1'))?.row.updatedAtMs ?? 0;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        for (const n of [2, 3, 4])
+          await store.recordOutcomes([recordedOf(`k${String(n)}`, `r${String(n % 2)}`, 'c2.0')]);
+        await store.recordAttempt({ key: 'k3', start: 1, worker: 'w1', startedAtMs: 100 });
+        const pageKeys = async (page: Parameters<Store['listCallsSince']>[0]) => {
+          const { calls, next } = await store.listCallsSince(page);
+          return { keys: calls.map(({ row }) => row.key), next };
+        };
+        expect(await pageKeys({ sinceMs: old, limit: 10 })).toEqual({
+          keys: ['k1', 'k2', 'k3', 'k4'],
+          next: undefined,
+        });
+        const first = await pageKeys({ sinceMs: old + 1, limit: 2 });
+        expect(first).toEqual({ keys: ['k2', 'k3'], next: expect.any(Number) });
+        expect(await pageKeys({ sinceMs: old + 1, limit: 2, after: first.next ?? 0 })).toEqual({
+          keys: ['k4'],
+          next: undefined,
+        });
+        expect((await store.listCallsSince({ sinceMs: 0, limit: 3 })).calls[2]).toEqual(await store.getCall('k3'));
+        expect(await store.listCallsSince({ sinceMs: Date.now() + 60_000, limit: 10 })).toEqual({ calls: [] });
+      });
+
       test('notes whose start it is when it begins, and nothing where it may not', async () => {
         const by = (worker: string, token: string) => ({ ...begin(token), by: { worker, atMs: 100 } }) as LedgerEvent;
         await store.applyLedger('k1', claim('a'));

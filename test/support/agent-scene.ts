@@ -18,6 +18,7 @@ import { openStore } from '../../src/store/open-store.js';
 import type { CallRecord } from '../../src/store/store.js';
 import { createWorker } from '../../src/worker.js';
 import { temporalServer } from './temporal-server.js';
+import './quiet-runtime.js';
 
 type Fields = Record<string, unknown>;
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { WorkflowHandleWithFirstExecutionRunId as WorkflowHandle } from '@temporalio/client';
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { NativeConnection } from '@temporalio/worker';
 import type { ResolvedConfig } from '../../src/config/config.js';
 import { AGENT_WORKFLOW_TYPE } from '../../src/contract/task-queue.js';
 import type { TranscriptMessage } from '../../src/contract/transcript.js';
@@ -15,6 +15,7 @@ import type { CallRecord, Store } from '../../src/store/store.js';
 import type { ToolLog } from '../../src/tools/tool.js';
 import { createWorker, type CreateWorkerOptions, type PerdureWorker } from '../../src/worker.js';
 import { startEffectsBackend, type EffectsBackend } from './effects-backend.js';
+import './quiet-runtime.js';
 
 /** A worker in this process. Disposing of it waits for its end and fails where it did not end well. */
 export interface RunningWorker extends AsyncDisposable {
@@ -71,15 +72,8 @@ export interface RunHandle {
   calls(): Promise<CallRecord[]>;
 }
 
-let runtimeInstalled = false;
-
 /** Opens an engine on a server (`temporalServer()` in tests), with a store of its own in a folder of its own. */
 export async function openEngine(where: EngineServer, chosen?: StoreChoice): Promise<Engine> {
-  if (!runtimeInstalled) {
-    // Workers are stopped and replaced on purpose here; only what is an error should be seen.
-    Runtime.install({ logger: new DefaultLogger('ERROR') });
-    runtimeInstalled = true;
-  }
   const rootDir = await mkdtemp(join(tmpdir(), 'perdure-engine-'));
   const storeChoice = chosen ?? { path: join(rootDir, 'store.db') };
   const resources = new AsyncDisposableStack();

@@ -7,6 +7,7 @@ import { resolveConfig } from '../../src/config/resolve-config.js';
 import type { StoreChoice } from '../../src/store/open-store.js';
 import { createWorker } from '../../src/worker.js';
 import { backendTools } from './backend-tools.js';
+import './quiet-runtime.js';
 
 export interface ChildOptions {
   address: string;

@@ -5,7 +5,9 @@ import type { JsonObject } from '../../src/contract/json.js';
 import type { ToolSummary } from '../../src/contract/manifest.js';
 import { isStuck, noLoop } from '../../src/policy/loop-defence.js';
 import { digestOf } from '../../src/policy/idempotency-key.js';
-import { executeCalls, refuse } from '../../src/workflows/execute-calls.js';
+import { AgentCalls } from '../../src/workflows/agent-calls.js';
+import { executeCalls } from '../../src/workflows/execute-calls.js';
+import { refuse } from '../../src/workflows/refuse-call.js';
 import { StepGuards } from '../../src/workflows/step-guards.js';
 
 const tool = (name: string, more: Partial<ToolSummary> = {}): ToolSummary => ({
@@ -115,6 +117,7 @@ describe('a step that has nothing to run', () => {
       heartbeatTimeoutMs: 1_000,
       stepNode: 'n',
       consecutiveFailures: {},
+      agents: new AgentCalls({ depth: 0, catalogue: manifest.hash }),
     });
     expect(outcomes.map((outcome) => outcome.tool)).toEqual(['b', 'a']);
   });

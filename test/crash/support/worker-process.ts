@@ -9,6 +9,7 @@ import { resolveConfig } from '../../../src/config/resolve-config.js';
 import { createWorker } from '../../../src/worker.js';
 import type { Arrival } from './oracle.js';
 import { arm, installFailpoints, reach, resumePaused, type Failpoint } from './failpoints.js';
+import '../../support/quiet-runtime.js';
 
 export interface WorkerSettings {
   address: string;

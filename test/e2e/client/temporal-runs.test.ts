@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PerdureError } from '../../../src/client/perdure-error.js';
 import { TemporalRuns } from '../../../src/client/temporal-runs.js';
 import { temporalClient, temporalServer } from '../../support/temporal-server.js';
+import '../../support/quiet-runtime.js';
 
 const taskQueue = `perdure-${randomUUID().slice(0, 8)}`;
 let runs: TemporalRuns;

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { expect } from 'vitest';
 import type { Kill } from '../../../examples/shop/demo/kills.js';
 import { runShopDemo, type ShopDemoOptions, type ShopDemoResult } from '../../../examples/shop/demo/run-shop-demo.js';
@@ -11,11 +11,10 @@ import { openSqliteStore } from '../../../src/store/sqlite-store.js';
 import type { CallRecord } from '../../../src/store/store.js';
 import { temporaryFolder } from '../../examples/shop/backend/shop-client.js';
 import { lookAt, type Look } from './moments.js';
+import '../../support/quiet-runtime.js';
 
 /** The workflow code that the demo's workers run. */
 const codePath = fileURLToPath(new URL('../../../dist/workflow-bundle.js', import.meta.url));
-
-let isQuiet = false;
 
 /** What a demo with kills left behind. */
 export interface Aftermath {
@@ -118,8 +117,6 @@ function expectEffectsOnce({ effects }: ShopDemoResult, { calls }: Look): void {
 }
 
 async function expectReplay({ serverAddress, runId }: ShopDemoResult): Promise<void> {
-  if (!isQuiet) Runtime.install({ logger: new DefaultLogger('WARN') });
-  isQuiet = true;
   const connection = await Connection.connect({ address: serverAddress });
   try {
     const history = await new Client({ connection }).workflow.getHandle(runId).fetchHistory();

@@ -1,0 +1,35 @@
+import { exitCodes } from '../exit-code.js';
+import type { Platform } from '../platform.js';
+import { renderStats } from '../render/stats-view.js';
+import { makeStyle } from '../render/style.js';
+
+export interface StatsCommandOptions {
+  /** Milliseconds before now. */
+  since?: number;
+  tool?: string;
+  json?: boolean;
+}
+
+/** `perdure stats`: how the tools do over all runs of the store. */
+export async function statsCommand(platform: Platform, options: StatsCommandOptions): Promise<number> {
+  const { since, tool, json } = options;
+  const client = await platform.openClient();
+  try {
+    const figures = await client.stats({
+      ...(since !== undefined && { withinMs: since }),
+      ...(tool !== undefined && { tool }),
+    });
+    if (json) {
+      platform.out.write(`${JSON.stringify(figures, null, 2)}\n`);
+    } else if (figures.tools.length === 0) {
+      const which = tool === undefined ? 'No call has ended' : `No call of ${tool} has ended`;
+      platform.err.write(`${which}${since === undefined ? ' yet' : ' in that time'}.\n`);
+    } else {
+      const { colour, columns } = platform.out;
+      platform.out.write(`${renderStats(figures, makeStyle({ colour, columns, nowMs: platform.nowMs() }))}\n`);
+    }
+    return exitCodes.done;
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,114 @@
+import type { CallFigures, FailureFigures, ToolFigures } from '../../stats/failure-stats.js';
+import { formatDuration } from './duration.js';
+import type { Style } from './style.js';
+import { cutToWidth, displayWidth, oneLine, padStartToWidth, padToWidth } from './text-width.js';
+
+/** More hours are no table that anybody reads; `--json` has them all. */
+const MOST_HOURS = 24;
+const MOST_PATHS = 10;
+const MOST_TOOL_COLUMNS = 32;
+
+/** The tables of `perdure stats`: tools, failures, failing arguments, hours. Ends without a line break. */
+export function renderStats(figures: FailureFigures, style: Style): string {
+  const blocks = [headline(figures), toolTable(figures, style), failureTable(figures, style)];
+  return [...blocks, pathTable(figures, style), hourTable(figures, style)].filter((block) => block !== '').join('\n\n');
+}
+
+function headline({ all, runs, stepsPerRun }: FailureFigures): string {
+  const parts = [
+    `${all.calls} ${all.calls === 1 ? 'call' : 'calls'} in ${runs} ${runs === 1 ? 'run' : 'runs'}`,
+    all.successRate === undefined ? '' : `${percent(all.successRate)} succeeded`,
+    stepsPerRun ? `${round(stepsPerRun.mean)} steps a run (median ${stepsPerRun.p50}, most ${stepsPerRun.max})` : '',
+    all.selfCorrectionRate === undefined
+      ? ''
+      : `${all.corrected} of ${all.correctable} failures corrected (${percent(all.selfCorrectionRate)})`,
+  ];
+  return parts.filter((part) => part !== '').join(', ');
+}
+
+function toolTable({ tools }: FailureFigures, style: Style): string {
+  const header = ['TOOL', 'CALLS', 'SUCCESS', 'FAILED', 'NOT RUN', 'P50', 'P99', 'ATTEMPTS', 'CORRECTED'];
+  const rows = tools.map((tool) => [
+    cutToWidth(oneLine(tool.tool), MOST_TOOL_COLUMNS),
+    String(tool.calls),
+    tool.successRate === undefined ? '–' : percent(tool.successRate),
+    String(tool.failed + tool.aborted),
+    String(tool.notRun),
+    durationOf(tool.p50Ms),
+    durationOf(tool.p99Ms),
+    tool.attemptsPerCall === undefined ? '–' : round(tool.attemptsPerCall),
+    corrections(tool),
+  ]);
+  return table(header, rows, style);
+}
+
+function failureTable({ tools, all }: FailureFigures, style: Style): string {
+  const failures = tools.flatMap(({ tool, failures }) => failures.map((failure) => ({ tool, ...failure })));
+  if (failures.length === 0) return '';
+  failures.sort((a, b) => b.count - a.count);
+  const ended = all.calls + all.notRun;
+  const rows = failures.map(({ tool, family, class: name, code, count }) => [
+    name,
+    String(count),
+    percent(count / ended),
+    family,
+    code,
+    oneLine(tool),
+  ]);
+  return table(['CLASS', 'COUNT', 'OF ALL', 'FAMILY', 'CODE', 'TOOL'], rows, style);
+}
+
+function pathTable({ tools }: FailureFigures, style: Style): string {
+  const paths = tools.flatMap(({ tool, failingPaths }) => failingPaths.map((failing) => ({ tool, ...failing })));
+  if (paths.length === 0) return '';
+  paths.sort((a, b) => b.count - a.count);
+  const rows = paths
+    .slice(0, MOST_PATHS)
+    .map(({ tool, path, count }) => [oneLine(path) || '(the arguments as a whole)', String(count), oneLine(tool)]);
+  return table(['FAILING ARGUMENT', 'CALLS', 'TOOL'], rows, style);
+}
+
+function hourTable({ hours }: FailureFigures, style: Style): string {
+  const rows = hours.slice(-MOST_HOURS).map(({ startMs, calls, failed }) => [
+    // To the hour, in UTC as the logs.
+    `${new Date(startMs).toISOString().slice(0, 13)}:00Z`,
+    String(calls),
+    String(failed),
+    percent((calls - failed) / calls),
+  ]);
+  return rows.length === 0 ? '' : table(['HOUR', 'CALLS', 'FAILED', 'SUCCESS'], rows, style);
+}
+
+function table(header: string[], rows: string[][], style: Style): string {
+  const widths = header.map((title, column) =>
+    rows.reduce((width, cells) => Math.max(width, displayWidth(cells[column] ?? '')), displayWidth(title)),
+  );
+  const isNumber = header.map((_, column) => rows.every((cells) => /^(?:–|[\d.])/.test(cells[column] ?? '')));
+  const line = (cells: string[]): string => {
+    const padded = cells.map((cell, column) => {
+      const width = widths[column] ?? 0;
+      return isNumber[column] && column > 0 ? padStartToWidth(cell, width) : padToWidth(cell, width);
+    });
+    return cutToWidth(padded.join('  ').trimEnd(), style.columns);
+  };
+  return [style.colours.dim(line(header)), ...rows.map(line)].join('\n');
+}
+
+function corrections({ corrected, correctable, selfCorrectionRate }: CallFigures | ToolFigures): string {
+  return selfCorrectionRate === undefined ? '–' : `${corrected} of ${correctable}`;
+}
+
+function durationOf(ms: number | undefined): string {
+  return ms === undefined ? '–' : formatDuration(ms);
+}
+
+/** Never rounded to 100 % where something failed, nor to 0 % where something succeeded. */
+function percent(rate: number): string {
+  const tenths = Math.round(rate * 1_000);
+  const shown = rate < 1 ? Math.min(tenths, 999) : tenths;
+  return `${(rate > 0 ? Math.max(shown, 1) : shown) / 10} %`;
+}
+
+function round(value: number): string {
+  return value.toFixed(1).replace(/\.0$/, '');
+}

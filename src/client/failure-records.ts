@@ -1,0 +1,132 @@
+import { FailureStats, type FailureFigures } from '../stats/failure-stats.js';
+import type { Json } from '../contract/json.js';
+import { createRedactor, type Redactor } from '../policy/redaction.js';
+import { Corrections, stepOf } from '../stats/corrections.js';
+import type { CallRecord, Store } from '../store/store.js';
+
+export interface StatsOptions {
+  /** Only calls that ended in this much time before now, milliseconds. Default: all. */
+  withinMs?: number;
+  /** Only calls of this tool. */
+  tool?: string;
+}
+
+/** A failed call and the corrected one that followed, redacted: one line of `perdure export failures`. */
+export interface FailurePair {
+  runKey: string;
+  tool: string;
+  failed: {
+    callId: string;
+    step: number;
+    /** As the model wrote them; text where they are no JSON. */
+    arguments: Json;
+    class: string;
+    code: string;
+    /** What the model was told. */
+    message: string;
+    suggestedAction: string;
+    /** JSON Pointers of refused arguments. */
+    invalidPaths: string[];
+    endedAtMs: number;
+  };
+  corrected: { callId: string; step: number; arguments: Json; endedAtMs: number };
+}
+
+/** Calls that are read at once: a few megabytes where each has a failure. */
+const PAGE_CALLS = 500;
+
+/** What the store's calls tell of failures, over all runs. Reads page by page, and changes nothing. */
+export class FailureRecords {
+  readonly #store: Store;
+  readonly #redactor: Redactor;
+
+  constructor(store: Store, redactor: Redactor = createRedactor({ secrets: [] })) {
+    this.#store = store;
+    this.#redactor = redactor;
+  }
+
+  async stats({ withinMs, tool }: StatsOptions = {}): Promise<FailureFigures> {
+    const stats = new FailureStats(tool === undefined ? {} : { tool });
+    for await (const { row } of this.#calls(withinMs)) stats.add(row);
+    return stats.figures();
+  }
+
+  /**
+   * Failed calls with the calls that corrected them, as `Corrections` finds them. Left out are those whose arguments no
+   * transcript holds: calls of people's own workflows.
+   */
+  async *pairs({ withinMs, tool }: StatsOptions = {}): AsyncGenerator<FailurePair> {
+    const corrections = new Corrections();
+    for await (const { row } of this.#calls(withinMs)) {
+      if (tool !== undefined && row.tool !== tool) continue;
+      for (const { failed } of corrections.add(row)) {
+        const pair = await this.#pair(await this.#store.getCall(failed), row);
+        if (pair) yield pair;
+      }
+    }
+  }
+
+  async #pair(record: CallRecord | undefined, corrected: CallRecord['row']): Promise<FailurePair | undefined> {
+    const row = record?.row;
+    if (!row?.outcome || !('failure' in row.outcome)) return undefined;
+    const [before, after] = await Promise.all([this.#argumentsOf(row), this.#argumentsOf(corrected)]);
+    if (before === undefined || after === undefined) return undefined;
+    const { class: name, code, message, suggestedAction, invalidPaths = [] } = row.outcome.failure;
+    return {
+      runKey: row.runKey,
+      tool: row.tool,
+      failed: {
+        ...placeOf(row),
+        arguments: before,
+        class: name,
+        code,
+        message: this.#redactor.text(message),
+        suggestedAction: this.#redactor.text(suggestedAction),
+        invalidPaths: invalidPaths.map((path) => this.#redactor.text(path)),
+        endedAtMs: row.updatedAtMs,
+      },
+      corrected: { ...placeOf(corrected), arguments: after, endedAtMs: corrected.updatedAtMs },
+    };
+  }
+
+  /** From the transcript. By key: after a reset, a call id may stand in several branches. */
+  async #argumentsOf({ runKey, callId, key }: CallRecord['row']): Promise<Json | undefined> {
+    const turns = await this.#store.listTurns(runKey);
+    const turn = turns.find(({ result }) =>
+      result.calls.some((call) => (call.status === 'ready' ? call.call.key : call.outcome.key) === key),
+    );
+    const message = turn && (await this.#store.getNode(turn.result.head))?.message;
+    if (message?.role !== 'assistant') return undefined;
+    const written = message.calls.find((call) => call.callId === callId)?.rawArguments;
+    return written === undefined ? undefined : redactedArguments(written, this.#redactor);
+  }
+
+  /** In the order of their first writing. */
+  async *#calls(withinMs: number | undefined): AsyncGenerator<CallRecord> {
+    const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const page: Awaited<ReturnType<Store['listCallsSince']>> = await this.#store.listCallsSince({
+        sinceMs,
+        after,
+        limit: PAGE_CALLS,
+      });
+      yield* page.calls;
+      after = page.next;
+    }
+  }
+}
+
+function placeOf({ callId }: CallRecord['row']): { callId: string; step: number } {
+  return { callId, step: stepOf(callId) ?? 0 };
+}
+
+/** As JSON where it is some, so that values are masked by the names of their fields as well. */
+function redactedArguments(written: string, redactor: Redactor): Json {
+  let value: Json;
+  try {
+    value = JSON.parse(written) as Json;
+  } catch {
+    return redactor.text(written);
+  }
+  return redactor.json(value);
+}
