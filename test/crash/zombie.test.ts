@@ -10,6 +10,8 @@ interface Case {
   starts: number;
   arrivals: number;
   effects: number;
+  /** Also the sleeper's own request may arrive, unless its deadline stops it when it wakes up. */
+  mayStillSend?: true;
   /** What the woken worker says of its late attempt. */
   says: string;
 }
@@ -40,12 +42,14 @@ describe.concurrent(
         effects: 0,
         says: overslept,
       },
-      // The stated exception, a stall between the last check and the send: no second effect, though it is a late one.
-      { at: 'in-body', tool: 'once', ended: 'outcome_unknown', starts: 1, arrivals: 1, effects: 1, says: overslept },
-      { at: 'in-body', tool: 'keyed', ended: 'succeeded', starts: 2, arrivals: 2, effects: 1, says: overslept },
-      { at: 'in-body', tool: 'once_fenced', ended: 'succeeded', starts: 2, arrivals: 1, effects: 1, says: overslept },
-    ])('$at, calling $tool: $ended with $effects effects', async (expected) => {
-      const { tool, at, ended, starts, arrivals, effects, says } = expected;
+      // The stated exception, a stall between the last check and the send: there may be a late effect, never a second one.
+      ...[
+        { tool: 'once', ended: 'outcome_unknown', starts: 1, arrivals: 0, effects: 0 },
+        { tool: 'keyed', ended: 'succeeded', starts: 2, arrivals: 1, effects: 1 },
+        { tool: 'once_fenced', ended: 'succeeded', starts: 2, arrivals: 1, effects: 1 },
+      ].map((end): Case => ({ ...end, at: 'in-body', says: overslept, mayStillSend: true })),
+    ])('$at, calling $tool: $ended after $starts starts', async (expected) => {
+      const { tool, at, ended, starts, arrivals, effects, says, mayStillSend } = expected;
       await using bench = await CrashBench.open();
       const run = await bench.runCalls(tool);
       // Only who inherits a call whose worker died has something to reconcile.
@@ -67,10 +71,12 @@ describe.concurrent(
         before.map(({ row, rendered }) => ({ row, rendered })),
       );
       expect(await callEnd(run)).toEqual(ending(ended, starts));
-      expect({ arrivals: (await oracle.arrivals(tool)).length, effects: await oracle.effects(tool) }).toEqual({
-        arrivals,
-        effects,
-      });
+      const seen = { arrivals: (await oracle.arrivals(tool)).length, effects: await oracle.effects(tool) };
+      if (mayStillSend && seen.arrivals > arrivals) {
+        expect(seen).toEqual({ arrivals: arrivals + 1, effects: 1 });
+      } else {
+        expect(seen).toEqual({ arrivals, effects });
+      }
     });
   },
 );

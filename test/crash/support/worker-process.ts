@@ -121,6 +121,9 @@ installFailpoints();
 arm(settings.failpoints);
 process.on('message', resumePaused);
 
+// A test process that was killed must not leave its workers behind.
+process.on('disconnect', () => process.exit());
+
 const connection = await NativeConnection.connect({ address: settings.address });
 const worker = await createWorker({
   config: await resolveConfig(
