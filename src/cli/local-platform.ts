@@ -102,7 +102,7 @@ export class LocalPlatform implements Platform {
     const config = await this.#loadConfig();
     const { server, started } = options.embed ? await this.#openDevServer(config) : await this.#findServer(config);
     // A person at a terminal wants the links; a service's log is its standard error.
-    const logPath = options.embed && this.err.isTerminal ? workerLogPath(config) : undefined;
+    const logPath = this.err.isTerminal ? workerLogPath(config) : undefined;
     const worker = await this.#startWorker({ config, server, started, ...(logPath !== undefined && { logPath }) });
     const { address, namespace, source, uiUrl } = server;
     return {

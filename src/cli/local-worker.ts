@@ -68,7 +68,7 @@ async function openLog(path: string): Promise<WriteStream> {
 
 /**
  * The SDK's own handling of signals is off: this program stops its client, its worker and its server in that order.
- * Its log has warnings only, beside the operator's lines and in the same form.
+ * Its log has warnings only, its native part's as well, beside the operator's lines and in the same form.
  */
 function installRuntime(destination: NodeJS.WritableStream): void {
   const lines = pino({ name: 'temporal', level: 'warn', serializers: { error: pino.stdSerializers.err } }, destination);
@@ -76,7 +76,12 @@ function installRuntime(destination: NodeJS.WritableStream): void {
     if (level === 'ERROR') lines.error(meta ?? {}, message);
     else lines.warn(meta ?? {}, message);
   };
-  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN', write) });
+  Runtime.install({
+    shutdownSignals: [],
+    logger: new DefaultLogger('WARN', write),
+    // Else the native part writes to standard error by itself, in the middle of what a person reads there.
+    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
+  });
 }
 
 async function connectWorker(server: FoundServer): Promise<NativeConnection> {
