@@ -113,6 +113,12 @@ async function repeatsEarlier(
   const same =
     earlier !== undefined && 'result' in earlier && JSON.stringify(earlier.result) === JSON.stringify(result);
   if (!same) return undefined;
+  if (repeatOf.otherArguments) {
+    return (
+      `This same answer has now been given ${repeatOf.times + 1} times in a row, whatever was asked. If it should have ` +
+      'changed, change the approach, or sum up what is known.'
+    );
+  }
   return (
     'This same call was made before in this run and gave this same result. Do not make it once more: use the result, ' +
     'change the approach, or sum up what is known.'
