@@ -23,7 +23,7 @@ export interface SuccessfulEnd {
  */
 export async function successOutcome(
   store: Store,
-  attempt: Pick<Attempt, 'call' | 'tool' | 'inlineBytes' | 'repeatOf'>,
+  attempt: Pick<Attempt, 'call' | 'tool' | 'inlineBytes' | 'repeatOf'> & Partial<Pick<Attempt, 'recorder'>>,
   result: NormalizedResult,
   row: LedgerRow,
 ): Promise<SuccessfulEnd> {
@@ -44,6 +44,7 @@ export async function successOutcome(
     key: call.key,
     attempts: row.starts,
     elapsedMs: elapsedMs(row, Date.now()),
+    ...attempt.recorder?.progressOf(result.json),
   };
   const stored: ResultValue =
     bytes.length <= (attempt.inlineBytes ?? defaultInlineBytes)

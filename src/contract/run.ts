@@ -1,5 +1,5 @@
 import type { AnsweredCall } from './activities.js';
-import type { FuseState, LoopPolicy, LoopState } from './guard-state.js';
+import type { FuseState, LoopPolicy, LoopState, ProgressState } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
 
 /** Hard caps of a run; `null` is no cap. Every number is finite and 0 or more: 0 means none left. */
@@ -39,6 +39,7 @@ export type TerminationReason =
   | 'empty_turns'
   | 'security_violation'
   | 'loop_detected'
+  | 'no_progress'
   | 'model_failed'
   | 'cancelled';
 
@@ -94,6 +95,8 @@ export interface CarriedRun {
   loopPolicy: LoopPolicy;
   loop: LoopState;
   fuse: FuseState;
+  /** Absent until a tool has measured its progress. */
+  progress?: ProgressState;
 }
 
 /** Result of `agentRun`: it always says why it ended. */

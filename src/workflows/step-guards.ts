@@ -1,7 +1,7 @@
 import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
-import type { FuseState, LoopPolicy, LoopState } from '../contract/guard-state.js';
+import type { FuseState, LoopPolicy, LoopState, ProgressState } from '../contract/guard-state.js';
 import type { Failure } from '../contract/failure.js';
 import type { Json } from '../contract/json.js';
 import type { ManifestSummary } from '../contract/manifest.js';
@@ -9,6 +9,7 @@ import { foldedDigest, foldedResultDigest, foldedWords } from '../policy/fold-ar
 import { blownFuse, observeForFuse } from '../policy/fuse.js';
 import { digestOf } from '../policy/idempotency-key.js';
 import { admitCall, loopLimitsOf, observeCall, observeRefusal } from '../policy/loop-defence.js';
+import { observeProgress } from '../policy/progress.js';
 import {
   admitAnswer,
   longAnswerBytes,
@@ -25,6 +26,7 @@ interface GuardState {
   loop: LoopState;
   loopPolicy: LoopPolicy;
   fuse: FuseState;
+  progress?: ProgressState;
   manifest: ManifestSummary;
 }
 
@@ -35,6 +37,8 @@ interface GuardedCall {
   polling: boolean;
   /** Name under which its answers are counted: all names that no tool has are one. */
   answersAs: string;
+  /** Its failures are its output. */
+  verbatim: boolean;
   args: Json | undefined;
 }
 
@@ -104,7 +108,7 @@ export class StepGuards {
   }
 
   /** The guards' state after the step. */
-  observe(outcomes: Outcome[]): { loop: LoopState; fuse: FuseState } {
+  observe(outcomes: Outcome[]): Pick<GuardState, 'loop' | 'fuse' | 'progress'> {
     let { loop, fuse } = this.#state;
     // The calls of one step were asked for together, before the model could read any refusal: they count as one.
     const refused = new Map(this.#refused.map((call) => [call.digest, call]));
@@ -117,11 +121,10 @@ export class StepGuards {
       // What no body ran for says nothing about the tool; a cancelled or skipped call is no repetition either.
       if (!call || outcome.refusedByWorkflow) continue;
       const failureClass = isFailed(outcome) ? outcome.failure.class : undefined;
-      fuse = observeForFuse(
-        fuse,
-        { tool: outcome.tool, ...(failureClass === undefined ? {} : { failureClass }) },
-        this.#nowMs,
-      );
+      if (!isOutput(call, outcome)) {
+        const { tool } = outcome;
+        fuse = observeForFuse(fuse, { tool, ...(failureClass === undefined ? {} : { failureClass }) }, this.#nowMs);
+      }
       if (call.polling) continue;
       loop = observeCall(loop, {
         ...call,
@@ -131,7 +134,20 @@ export class StepGuards {
       });
     }
     for (const round of rounds) loop = observeAnswers(loop, round);
-    return { loop, fuse };
+    const progress = this.#progress(outcomes);
+    return { loop, fuse, ...(progress ? { progress } : {}) };
+  }
+
+  #progress(outcomes: Outcome[]): ProgressState | undefined {
+    const measured = outcomes.filter((outcome) => outcome.progress !== undefined);
+    if (measured.length === 0) return this.#state.progress;
+    const tools = [...new Set(measured.map(({ tool }) => tool))];
+    return tools.reduce<ProgressState>((state, name) => {
+      const measures = measured.flatMap(({ tool, progress }) =>
+        tool === name && progress !== undefined ? progress : [],
+      );
+      return observeProgress(state, name, measures);
+    }, this.#state.progress ?? {});
   }
 
   /** The step's calls by tool, as far as they were run or could not be. */
@@ -144,7 +160,7 @@ export class StepGuards {
     }
     return [...byTool].map(([tool, ended]) => ({
       tool,
-      answers: ended.map(({ outcome }) => answerOf(outcome)),
+      answers: ended.map(({ call, outcome }) => answerOf(call, outcome)),
       hadEffect: ended.some(({ call, outcome }) => call.effect !== 'read' && !isFailed(outcome)),
       words: argumentWords(ended.map(({ call }) => call.args ?? null)),
       key: ended[0]?.outcome.key ?? '',
@@ -162,6 +178,7 @@ export class StepGuards {
       effect: prepared.status === 'ready' ? (tool?.effect ?? 'once') : 'read',
       polling: tool?.polling ?? false,
       answersAs: tool ? name : '',
+      verbatim: tool?.verbatim ?? false,
       args:
         prepared.status === 'ready' && 'inline' in prepared.call.arguments ? prepared.call.arguments.inline : undefined,
     };
@@ -198,12 +215,16 @@ function wordsOf({ class: failureClass, code, kind, message }: Failure): Json {
   return [failureClass, code, kind === undefined ? foldedWords(message) : message];
 }
 
-function answerOf(outcome: Outcome): AnswerRound['answers'][number] {
+/** A test runner that finds failing tests is not broken: what it says is its answer. */
+function isOutput({ verbatim }: GuardedCall, outcome: Outcome): boolean {
+  return verbatim && isFailed(outcome) && outcome.failure.class === 'tool_error';
+}
+
+function answerOf(call: GuardedCall, outcome: Outcome): AnswerRound['answers'][number] {
   if (isFailed(outcome)) {
     const { failure } = outcome;
-    // A compiler's or test runner's output is its answer.
-    if (failure.kind !== undefined) return { digest: resultDigest(outcome), weight: weightOf(failure.message.length) };
-    return { digest: 'failed', weight: weightOfFailure(failure.class) };
+    if (!isOutput(call, outcome)) return { digest: 'failed', weight: weightOfFailure(failure.class) };
+    return { digest: digestOf(failure.message), weight: weightOf(failure.message.length) };
   }
   if (outcome.status === 'pending') return { digest: 'pending', weight: 'short' };
   const { result } = outcome;

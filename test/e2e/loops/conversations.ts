@@ -200,6 +200,14 @@ export const honest: Conversation[] = [
     body: ({ args }) => ({ booked: args['seats'] as Json }),
   },
   {
+    way: 'tests that go on failing after each edit',
+    turn: until((n) => [call(n % 2 ? 'run_tests' : `write_note:{"text":"edit ${n}"}`)]),
+    body: ({ tool }) => {
+      if (tool !== 'run_tests') return { ok: true };
+      throw new ToolError({ class: 'tool_error', effect: 'none', publicMessage: '2 tests failed: adds, subtracts' });
+    },
+  },
+  {
     way: 'two calls to make sure',
     turn: until(each((n) => `search:{"q":"question ${letter(Math.floor(n / 2))}"}`)),
     body: ({ args }) => ({ about: args['q'] as Json }),
@@ -238,6 +246,7 @@ export function conversationTools(body: (asked: Omit<Asked, 'run'>, runId: strin
     tool('open_valve', { v: anything }, { effect }),
     tool('close_valve', { v: anything }, { effect }),
     tool('write_note', { text }, { effect: 'once' }),
+    tool('run_tests', {}, { failureOutput: 'verbatim' }),
     tool(
       'broken',
       { q: text },
