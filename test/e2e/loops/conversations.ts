@@ -99,9 +99,9 @@ export const circles: Circle[] = [
     most: 2,
   },
   { way: 'paging that gives the same page', turn: each((n) => `browse:{"page":${n}}`), body: () => page, most: 6 },
-  { way: 'rotating ids, one answer', turn: each((n) => `look_up:{"id":"id-${n}"}`), body: () => page, most: 6 },
+  { way: 'rotating ids, one long answer', turn: each((n) => `look_up:{"id":"id-${n}"}`), body: () => page, most: 6 },
   {
-    way: 'a declared nonce, one answer',
+    way: 'a declared nonce, one long answer',
     turn: each((n) => `search:{"q":"a","n":${n * 7}}`),
     body: () => page,
     most: 6,
