@@ -368,6 +368,7 @@ class CallAttempt {
       failure,
       policy: this.#attempt.tool.policy,
       starts: row.starts,
+      ...(row.startsBefore === undefined ? {} : { startsBefore: row.startsBefore }),
       spentMs: row.spentMs,
       mayHaveHappened: row.mayHaveHappened,
       ...(row.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),

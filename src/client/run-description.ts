@@ -124,23 +124,6 @@ export function joinRuns(stored: readonly RunRecord[], onServer: readonly Server
   return [...joined, ...waiting].sort((a, b) => b.startedAtMs - a.startedAtMs);
 }
 
-/**
- * The turns that the conversation up to `head` is made of, first to last. Turns that a reset left behind are not on
- * the way from `head` to the root and drop out.
- */
-export function turnsOf(head: string, turns: readonly StoredTurn[]): StoredTurn[] {
-  const byResult = new Map(turns.map((turn) => [turn.result.head, turn]));
-  const path: StoredTurn[] = [];
-  let at = byResult.get(head);
-  while (at !== undefined) {
-    path.push(at);
-    // Taken out, so that a store that was tampered with cannot make this go round for ever.
-    byResult.delete(at.result.head);
-    at = byResult.get(at.turn.head);
-  }
-  return path.reverse();
-}
-
 /** What the model wrote, by call id; from the transcript. */
 export type WrittenCall = Pick<RecordedCall, 'rawArguments' | 'repairs'>;
 export type WrittenCalls = ReadonlyMap<string, WrittenCall>;

@@ -3,6 +3,7 @@ import { taskQueueFor } from '../contract/task-queue.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { RunRecord, Store } from '../store/store.js';
+import { turnsOf } from '../policy/resume-run.js';
 import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
 import {
@@ -15,7 +16,6 @@ import {
   type RunSummary,
   type StoredTurn,
   summarizeRun,
-  turnsOf,
   withWritten,
   type WrittenCalls,
 } from './run-description.js';

@@ -1,5 +1,6 @@
 import type { Outcome, PreparedCall, ToolCall } from './call.js';
 import type { LoopPolicy } from './guard-state.js';
+import type { ResumedRun, ResumeRequest } from './intervention.js';
 import type { ManifestSummary } from './manifest.js';
 import type { AgentOrigin, AgentRunResult, RunCounters, RunLimits } from './run.js';
 
@@ -18,6 +19,11 @@ export interface StartRunInput {
   limits?: Partial<RunLimits>;
   model?: string;
   agent?: AgentOrigin;
+}
+
+/** Input of the `resumeRun` activity: rebuilds a run from the store, pins today's tools, has failed calls run again. */
+export interface ResumeRunInput extends StartRunInput {
+  resume: ResumeRequest;
 }
 
 export interface StartRunResult {
@@ -81,6 +87,8 @@ export interface CallModelResult {
   text: string;
   /** True where the turn had neither text nor calls. */
   empty: boolean;
+  /** True on the last turn at a cap, which is no step of the budget. */
+  finalTurn?: true;
   /** True where the text is a tool call that the model wrote down instead of making it; it is never run. */
   textualCall?: true;
 }
@@ -113,6 +121,7 @@ export interface SettleCallInput {
 /** The activities of a run, as the workflow sees them. Each returns JSON, or throws one Temporal failure made by the mapper. */
 export interface RunActivities {
   startRun(input: StartRunInput): Promise<StartRunResult>;
+  resumeRun(input: ResumeRunInput): Promise<ResumedRun>;
   callModel(input: CallModelInput): Promise<CallModelResult>;
   callTool(input: CallToolInput): Promise<Outcome>;
   settleCall(input: SettleCallInput): Promise<Outcome>;

@@ -1,5 +1,6 @@
 import type { AnsweredCall } from './activities.js';
 import type { FuseState, LoopPolicy, LoopState } from './guard-state.js';
+import type { ResumeRequest } from './intervention.js';
 import type { ManifestSummary } from './manifest.js';
 
 /** Hard caps of a run; `null` is no cap. Every number is finite and 0 or more: 0 means none left. */
@@ -66,6 +67,8 @@ export interface AgentRunInput {
   model?: string;
   /** Present where the run is a call of an agent tool. */
   agent?: AgentOrigin;
+  /** Present where the run goes on after it ended badly (`perdure retry`). */
+  resume?: ResumeRequest;
   /** Present after continue-as-new only. */
   carried?: CarriedRun;
 }
@@ -94,6 +97,8 @@ export interface CarriedRun {
   loopPolicy: LoopPolicy;
   loop: LoopState;
   fuse: FuseState;
+  /** Which question comes next, where it is one that was asked before (`ask again`). */
+  nextTurn?: { step: number; take: number };
 }
 
 /** Result of `agentRun`: it always says why it ended. */

@@ -36,6 +36,7 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'getChain',
   'getTurn',
   'listTurns',
+  'listInterventions',
   'getCall',
   'listCalls',
   'listCallsSince',
@@ -50,7 +51,8 @@ function sqliteOperations(database: SqliteDatabase): Operations {
   const content = contentOperations(database);
   const calls = callOperations(database, now);
   const runs = runOperations(database, now, content, calls);
-  return { now, ...content, ...calls, ...runs, ...sharedOperations(database, now) };
+  const { applyAll: _applyAll, ...ledger } = calls;
+  return { now, ...content, ...ledger, ...runs, ...sharedOperations(database, now) };
 }
 
 function serve(port: MessagePort, database: SqliteDatabase): void {
