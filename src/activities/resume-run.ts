@@ -1,7 +1,7 @@
 import type { ResumeRunInput } from '../contract/activities.js';
 import type { PinnedRun, ResumedRun, RetryIntervention } from '../contract/intervention.js';
 import type { Manifest } from '../contract/manifest.js';
-import type { AnsweredCall } from '../contract/activities.js';
+import type { AnsweredCall } from '../contract/call.js';
 import type { CarriedRun, RunCounters } from '../contract/run.js';
 import { setAsideText } from '../policy/intervention-words.js';
 import { newRun } from '../policy/new-run.js';

@@ -1,6 +1,7 @@
 import type { Outcome, ToolCall } from './call.js';
 import type { FailureClass } from './failure.js';
-import type { AgentOrigin, AgentRunResult, CarriedRun, RunLimits } from './run.js';
+import type { AgentOrigin, AgentRunResult, CarriedRun } from './run.js';
+import type { RunLimits } from './run-limits.js';
 import type { LoopPolicy } from './guard-state.js';
 
 /** What a run was started with, cap by cap and default by default: a deployment never changes it, a retry may. */
@@ -10,17 +11,6 @@ export interface PinnedRun {
   /** The run's own choice of model, `provider:model`. */
   model?: string;
   agent?: AgentOrigin;
-}
-
-/** A person's wish that a run goes on; part of the new execution's input. */
-export interface ResumeRequest {
-  /** Names this retry: however often it is carried out (a lost answer, a reset), it happens once. */
-  id: string;
-  /** Who asked for it. */
-  by: string;
-  note?: string;
-  /** The model is asked anew for its last turn, which is set aside. */
-  askAgain?: true;
 }
 
 /** A call of the step with which a run goes on. */

@@ -2,7 +2,7 @@ import { CancellationScope, condition, startChild, workflowInfo } from '@tempora
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { CallToolInput, ChildEnd, OpenAgentCallInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall } from '../contract/call.js';
-import type { ResumeRequest } from '../contract/intervention.js';
+import type { ResumeRequest } from '../contract/resume-request.js';
 import type { AgentSpec, ManifestSummary } from '../contract/manifest.js';
 import type { AgentRunInput, AgentRunResult, RunCounters } from '../contract/run.js';
 import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';

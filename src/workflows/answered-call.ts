@@ -1,5 +1,4 @@
-import type { AnsweredCall } from '../contract/activities.js';
-import type { Outcome } from '../contract/call.js';
+import type { AnsweredCall, Outcome } from '../contract/call.js';
 
 /** What the next model turn needs of a call's end: where its message is stored, or the refusal that is to be stored. */
 export function answeredCall(outcome: Outcome): AnsweredCall {

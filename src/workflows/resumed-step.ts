@@ -1,5 +1,4 @@
-import type { AnsweredCall } from '../contract/activities.js';
-import type { Outcome, PreparedCall } from '../contract/call.js';
+import type { AnsweredCall, Outcome, PreparedCall } from '../contract/call.js';
 import type { ResumedCall } from '../contract/intervention.js';
 import { answeredCall } from './answered-call.js';
 import { refuse } from './refuse-call.js';
