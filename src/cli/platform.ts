@@ -20,6 +20,7 @@ export type Client = Pick<
   | 'describe'
   | 'describeCall'
   | 'cancel'
+  | 'retry'
   | 'waitForResult'
   | 'hasWorker'
   | 'stats'

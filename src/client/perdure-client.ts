@@ -15,6 +15,7 @@ import { type CallDescription, countersOf, type RunDescription, type RunSummary 
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
 import { type ListOptions, type PerdureParts, RunReader } from './run-reader.js';
+import { type RetryOptions, type RetryPlan, RunRetry } from './run-retry.js';
 import type { RunServer } from './run-server.js';
 
 export interface ConnectOptions {
@@ -136,7 +137,7 @@ export class Perdure {
 
   /** See `RunHandle.result`. */
   async waitForResult(run: RunHandle): Promise<AgentRunResult> {
-    const ended = (await this.#reader.recordOf(run))?.result;
+    const ended = await this.#reader.endOf(run);
     if (ended) return await this.#reader.withWholeAnswer(ended, run);
     const end = await this.#connected().waitForEnd(run.runId);
     if (end.status === 'reported') return await this.#reader.withWholeAnswer(end.result, run);
@@ -158,12 +159,23 @@ export class Perdure {
   /** See `RunHandle.cancel`. */
   async cancel(run: RunHandle): Promise<void> {
     const stored = await this.#reader.recordOf(run);
-    if (stored && stored.status !== 'running') {
+    if (stored && (await this.#reader.endOf(run))) {
       throw new PerdureError('run_not_found', `The run ${run.runId} has ended already (${stored.status}).`, {
         next: `perdure show ${run.runId}`,
       });
     }
     await this.#connected().cancel(run.runId);
+  }
+
+  /**
+   * Has a run go on from its last good step after it failed, was capped, cancelled, terminated, or is stuck: with the same
+   * identity, so that nothing done is done again, and with today's tools. A completed one only with `askAgain`. Resolves when
+   * the server has it; `describe` and `result` of the handle are the whole run's. Rejects with `run_open` where the run goes
+   * on by itself, `usage` where it cannot go on so; both say what to do.
+   */
+  async retry(run: RunHandle, options: RetryOptions = {}): Promise<RetryPlan> {
+    if (options.model !== undefined) checkModelName(options.model);
+    return await new RunRetry(this.#parts.store, this.#connected()).start(run, options);
   }
 
   /** Link to the run in the Temporal UI, where its address is known. */

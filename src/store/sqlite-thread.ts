@@ -51,8 +51,7 @@ function sqliteOperations(database: SqliteDatabase): Operations {
   const content = contentOperations(database);
   const calls = callOperations(database, now);
   const runs = runOperations(database, now, content, calls);
-  const { applyAll: _applyAll, ...ledger } = calls;
-  return { now, ...content, ...ledger, ...runs, ...sharedOperations(database, now) };
+  return { now, ...content, ...calls, ...runs, ...sharedOperations(database, now) };
 }
 
 function serve(port: MessagePort, database: SqliteDatabase): void {

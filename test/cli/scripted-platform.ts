@@ -1,3 +1,4 @@
+import type { RetryPlan } from '../../src/client/run-retry.js';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
 import type { Perdure } from '../../src/client/perdure-client.js';
@@ -17,6 +18,7 @@ export interface Script {
   runs?: RunSummary[];
   tools?: ManifestTool[];
   stats?: FailureFigures;
+  retryPlan?: RetryPlan;
   workerIsThere?: boolean;
   embedded?: boolean;
   /** Ctrl-C while this look (1 is the first) is waited for. */
@@ -99,6 +101,10 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     cancel(run) {
       asked.push(`cancel ${run.runId}`);
       return Promise.resolve();
+    },
+    retry(run, options) {
+      asked.push(`retry ${run.runId} ${JSON.stringify(options)}`);
+      return Promise.resolve(script.retryPlan ?? { rerun: [], unresolved: [] });
     },
     waitForResult: () => Promise.resolve(needed(script.result, 'result')),
     stats(options) {
