@@ -21,6 +21,7 @@ export type Client = Pick<
   | 'describeCall'
   | 'cancel'
   | 'retry'
+  | 'resolve'
   | 'waitForResult'
   | 'hasWorker'
   | 'stats'

@@ -5,6 +5,7 @@ import { cancelCommand } from './commands/cancel.js';
 import { devCommand } from './commands/dev.js';
 import { exportFailuresCommand } from './commands/export-failures.js';
 import { listCommand } from './commands/list.js';
+import { resolveCommand, type ResolveCommandOptions } from './commands/resolve.js';
 import { retryCommand, type RetryCommandOptions } from './commands/retry.js';
 import { runCommand, type RunCommandOptions } from './commands/run.js';
 import { showCommand } from './commands/show.js';
@@ -51,6 +52,11 @@ Examples:
   perdure retry refund-1042                     a tool or a credential was mended
   perdure retry refund-1042 --max-steps 50      a limit ended it
   perdure retry refund-1042 --ask-again         the model is to answer anew`;
+
+const RESOLVE_EXAMPLES = `
+Examples:
+  perdure resolve refund-1042 --call c3.1 --happened --result label.json
+  perdure resolve refund-1042 --call c3.1 --did-not --note "no label in the printer's log"`;
 
 const SHOW_EXAMPLES = `
 Examples:
@@ -99,6 +105,7 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
     .action(async () => finish(await workerCommand(platform)));
   addRun(program, platform, finish);
   addRetry(program, platform, finish);
+  addResolve(program, platform, finish);
   program
     .command('list')
     .description('list runs, the newest first')
@@ -171,6 +178,23 @@ function addRetry(program: Command, platform: Platform, finish: (exitCode: numbe
   addDelivery(addLimitOptions(retry)).action(async (run: string, options: RetryCommandOptions) =>
     finish(await retryCommand(platform, run, options)),
   );
+}
+
+function addResolve(program: Command, platform: Platform, finish: (exitCode: number) => void): void {
+  program
+    .command('resolve')
+    .description('say what became of a call whose outcome is unknown')
+    .addArgument(runArgument())
+    .addHelpText('after', RESOLVE_EXAMPLES)
+    .requiredOption('--call <call>', 'which call, for example c3.1')
+    .option('--happened', 'it did happen')
+    .option('--did-not', 'it did not; a retry of the run makes the call again')
+    .option('--result <file>', 'what it gave, JSON or text; - reads it from standard input')
+    .option('--note <text>', 'how you know; told to the model')
+    .option('--json', 'print JSON, and nothing else, on standard output')
+    .action(async (run: string, options: ResolveCommandOptions) =>
+      finish(await resolveCommand(platform, run, options)),
+    );
 }
 
 function addDelivery(command: Command): Command {

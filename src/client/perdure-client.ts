@@ -6,8 +6,11 @@ import type { AgentRunInput, AgentRunResult, RunStatus } from '../contract/run.j
 import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import { resolveServer } from '../server/connection.js';
+import type { Outcome } from '../contract/call.js';
+import { createRedactor } from '../policy/redaction.js';
 import type { RunRecord } from '../store/store.js';
 import type { FailureFigures } from '../stats/failure-stats.js';
+import { CallResolution, type ResolveOptions } from './call-resolution.js';
 import { openParts } from './open-parts.js';
 import { PerdureError } from './perdure-error.js';
 import { type FailurePair, FailureRecords, type StatsOptions } from './failure-records.js';
@@ -176,6 +179,20 @@ export class Perdure {
   async retry(run: RunHandle, options: RetryOptions = {}): Promise<RetryPlan> {
     if (options.model !== undefined) checkModelName(options.model);
     return await new RunRetry(this.#parts.store, this.#connected()).start(run, options);
+  }
+
+  /**
+   * Settles a call of which nobody knows whether it happened, by a person's word; in a run that goes on as in one that has
+   * ended. The model reads it in the call's place, or in its next turn where it has read the unknown outcome already. A retry
+   * runs a call that did not happen. Returns the outcome that stands from now on. Rejects with `usage` where the call's
+   * outcome is known, or a worker may still be running it.
+   */
+  async resolve(run: RunHandle, callId: string, options: ResolveOptions): Promise<Outcome> {
+    const stored = await this.#reader.recordOf(run);
+    if (!stored)
+      throw new PerdureError('run_not_found', `The run ${run.runId} has made no calls.`, { next: 'perdure list' });
+    const { store, redactor = createRedactor({ secrets: [] }) } = this.#parts;
+    return await new CallResolution(store, redactor).settle(stored, callId, options);
   }
 
   /** Link to the run in the Temporal UI, where its address is known. */

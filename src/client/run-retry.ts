@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { userInfo } from 'node:os';
 import type { Effect } from '../contract/effect.js';
 import type { AgentRunInput } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
@@ -12,6 +11,7 @@ import type { RunRecord, Store } from '../store/store.js';
 import { PerdureError } from './perdure-error.js';
 import { runState } from './run-description.js';
 import type { RunServer, ServerRun } from './run-server.js';
+import { userName } from './user-name.js';
 
 export interface RetryOptions {
   /** The model is asked anew for its last turn; the answer that it gave is set aside. */
@@ -208,13 +208,4 @@ function refuseSpent(
   throw new PerdureError('usage', `The run ${workflowId} would end at once: ${describeCap(cap, limits)}.`, {
     next: `Raise it: perdure retry ${workflowId} ${option} …`,
   });
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A container may have a user id without a name.
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
 }

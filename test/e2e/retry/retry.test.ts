@@ -4,7 +4,7 @@ import type { Tool } from '../../../src/tools/tool.js';
 import { backendTool, backendTools } from '../../support/backend-tools.js';
 import { openEngine, type Engine, type RunHandle } from '../../support/engine.js';
 import { perdureOf } from '../../support/perdure-of.js';
-import { byRequest, script } from '../../support/recording-model.js';
+import { asks, byRequest, refusesKey, script } from '../../support/recording-model.js';
 import { temporalServer } from '../../support/temporal-server.js';
 
 let engine: Engine;
@@ -168,12 +168,9 @@ describe('a run that was terminated', () => {
 
 describe('a run that a limit ended', () => {
   it('goes on with a raised limit, before its last words', async () => {
-    const model = byRequest(
-      { calls: [{ id: 'a', modelName: 'refund', rawArguments: '{"n":1}' }] as never },
-      { text: 'so far' },
-      { calls: [{ id: 'b', modelName: 'refund', rawArguments: '{"n":2}' }] as never },
-      { text: 'all done' },
-    );
+    const model = byRequest(asks(['refund', { n: 1 }]), { text: 'so far' }, asks(['refund', { n: 2 }]), {
+      text: 'all done',
+    });
     const worker = await engine.worker({ model, tools: backendTools(url()) });
     const run = await engine.start(worker.taskQueue, { limits: { steps: 1 } });
     expect(await run.result()).toMatchObject({ status: 'capped', answer: 'so far' });
@@ -241,10 +238,8 @@ describe('retrying', () => {
   });
 
   it('asks the model anew: an equal call gives its recorded outcome, another one runs', async () => {
-    const call = (tool: string, args: object) =>
-      ({ id: '', modelName: tool, rawArguments: JSON.stringify(args) }) as never;
     const model = byRequest(
-      { calls: [call('refund', { n: 1 }), call('print_label', { n: 1 })] },
+      asks(['refund', { n: 1 }], ['print_label', { n: 1 }]),
       { text: 'a poor answer' },
       { text: 'a better answer' },
     );
@@ -257,12 +252,10 @@ describe('retrying', () => {
   });
 
   it('asks anew for a turn with calls: what it did before is not done again, in whatever order it asks', async () => {
-    const call = (tool: string, args: object) =>
-      ({ id: '', modelName: tool, rawArguments: JSON.stringify(args) }) as never;
     const model = byRequest(
-      { calls: [call('print_label', { n: 1 }), call('refund', { n: 1 })] },
-      () => Promise.reject(Object.assign(new Error('no'), { status: 401 })),
-      { calls: [call('refund', { n: 2 }), call('refund', { n: 1 }), call('print_label', { n: 1 })] },
+      asks(['print_label', { n: 1 }], ['refund', { n: 1 }]),
+      refusesKey,
+      asks(['refund', { n: 2 }], ['refund', { n: 1 }], ['print_label', { n: 1 }]),
       { text: 'done' },
     );
     const worker = await engine.worker({ model, tools: backendTools(url()) });
