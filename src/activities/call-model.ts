@@ -1,4 +1,7 @@
+import { Context } from '@temporalio/activity';
 import { classifyTurn } from '../arguments/classify-turn.js';
+import { keepFormerIds } from '../arguments/former-calls.js';
+import type { FormerCall } from '../arguments/former-calls.js';
 import { prepareCalls } from '../arguments/prepare-calls.js';
 import { schemaForProvider } from '../arguments/provider-schema.js';
 import type { CallModelInput, CallModelResult } from '../contract/activities.js';
@@ -18,6 +21,7 @@ import { askModel } from './ask-model.js';
 import { CallRecorder } from './call-recorder.js';
 import type { ConversationCache } from './conversation-cache.js';
 import { refusedOutcomes } from './finish-run.js';
+import { operatorNotes } from './operator-notes.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStore } from './store-identity.js';
 import { systemPrompt } from './system-prompt.js';
@@ -45,6 +49,8 @@ export async function callModel(
   // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
   const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
   renderings?.catch(() => undefined);
+  const interventions = store.listInterventions(input.runKey);
+  interventions.catch(() => undefined);
   const stored = await store.getTurn(turn);
   if (stored) return stored;
 
@@ -57,11 +63,14 @@ export async function callModel(
     input.answered,
     await (renderings ?? storedRenderings(store, input.answered)),
   );
+  results.push(...operatorNotes(await interventions, [...conversation, ...results]));
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
+  const reply = await askModel(services, model, question, () =>
+    store.countTurnStart(turn, Context.current().info.workflowExecution?.runId),
+  );
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, question, model.prices);
@@ -80,6 +89,7 @@ export async function callModel(
       text: cutToChars(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
       ...(kind === 'textual-call' ? { textualCall: true } : {}),
+      ...(input.finalTurn ? { finalTurn: true } : {}),
     },
     answered,
   });
@@ -217,7 +227,7 @@ async function readCalls(
   conversation: TranscriptMessage[],
   reply: ModelReply,
 ): Promise<{ recorded: RecordedCall[]; prepared: PreparedCall[]; answered: RecordedOutcome[] }> {
-  const calls = await prepareCalls({
+  const asked = await prepareCalls({
     runKey: input.runKey,
     step: input.step,
     reply,
@@ -228,6 +238,7 @@ async function readCalls(
     putBody: (bytes) => services.store.putBody(bytes),
     redactor: services.redactor,
   });
+  const calls = keepFormerIds(asked, await formerCalls(services.store, input), input);
   const answered: RecordedOutcome[] = [];
   const prepared = calls.prepared.map((call, index): PreparedCall => {
     if (call.status === 'ready') return call;
@@ -244,6 +255,16 @@ async function readCalls(
     return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
+}
+
+/** The calls that earlier takes of this step asked for: the first take has none. */
+async function formerCalls(store: Store, { runKey, step, take }: CallModelInput): Promise<FormerCall[]> {
+  if (take === 0) return [];
+  const former = (await store.listTurns(runKey)).filter(({ turn }) => turn.step === step && turn.take < take);
+  const calls = former.flatMap(({ result }) =>
+    result.calls.flatMap((prepared) => (prepared.status === 'ready' ? [prepared.call] : [])),
+  );
+  return [...new Map(calls.map((call) => [call.callId, call])).values()];
 }
 
 function providerIdsIn(conversation: TranscriptMessage[]): Set<string> {

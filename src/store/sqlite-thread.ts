@@ -36,6 +36,7 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'getChain',
   'getTurn',
   'listTurns',
+  'listInterventions',
   'getCall',
   'listCalls',
   'listCallsSince',
