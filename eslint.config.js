@@ -29,6 +29,7 @@ const boundaries = [
   { folder: 'server', folders: ['contract', 'config'] },
   { folder: 'guards', folders: ['contract', 'policy', 'store', 'results', 'tools'] },
   { folder: 'activities', except: ['workflows', 'client', 'cli', 'worker'] },
+  { folder: 'worker', except: ['workflows', 'client', 'cli'] },
   { folder: 'client', except: ['activities', 'cli'] },
   { folder: 'cli', except: ['activities'] },
 ].map((boundary) => ({

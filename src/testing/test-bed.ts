@@ -72,6 +72,7 @@ export async function openTestBed(config: PerdureConfig, options: TestBedOptions
     connection,
     namespace: server.namespace,
     address: server.address,
+    withToolQueues: true,
     log: collecting(log),
   });
   const ended = worker.run();
