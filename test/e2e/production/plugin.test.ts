@@ -49,7 +49,8 @@ describe("PerdurePlugin in a user's own worker", () => {
     await rm(rootDir, { recursive: true, force: true });
   });
 
-  const plugin = (given: PerdureConfig = config) => new PerdurePlugin({ config: given, cwd: rootDir, env: {}, log: operatorLog({ level: 'silent' }) });
+  const plugin = (given: PerdureConfig = config) =>
+    new PerdurePlugin({ config: given, cwd: rootDir, env: {}, log: operatorLog({ level: 'silent' }) });
 
   it('runs tools from a workflow beside activities of the user, and closes the store at the end', async () => {
     const { namespace } = temporalServer();
