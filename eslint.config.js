@@ -66,6 +66,19 @@ export default defineConfig(
   ...boundaries,
   {
     files: ['src/**/*.ts'],
+    rules: {
+      // Node.js 22.18 is promised, which has none of them.
+      'no-restricted-globals': [
+        'error',
+        ...['AsyncDisposableStack', 'DisposableStack', 'URLPattern', 'Float16Array'].map((name) => ({
+          name,
+          message: 'Node.js 22.18 has no such global.',
+        })),
+      ],
+    },
+  },
+  {
+    files: ['src/**/*.ts'],
     ignores: ['src/temporal/**'],
     rules: {
       'no-restricted-imports': [

@@ -1,8 +1,9 @@
 import type { MetricCounter, MetricGauge, MetricHistogram, MetricMeter } from '@temporalio/common';
-import type { TurnUsage } from '../contract/activities.js';
+
 import type { Outcome } from '../contract/call.js';
 import type { FailureClass } from '../contract/failure.js';
 import type { AgentRunResult } from '../contract/run.js';
+import type { TurnUsage } from '../contract/transcript.js';
 import type { BreakerVerdict } from '../policy/breaker.js';
 
 /** One of perdure's metrics, as docs/operations.md lists them. */

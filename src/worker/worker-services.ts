@@ -6,6 +6,7 @@ import { Metrics } from '../activities/metrics.js';
 import type { Services } from '../activities/services.js';
 import { createValidator } from '../arguments/validator.js';
 import type { ResolvedConfig } from '../config/config.js';
+import { Disposals } from '../disposal.js';
 import { injectFaults } from '../faults/inject-faults.js';
 import { Breakers } from '../guards/breakers.js';
 import { Limiters } from '../guards/limiters.js';
@@ -32,7 +33,7 @@ export interface WorkerServices extends AsyncDisposable {
  * used, and with `StoreError`; nothing is left open then.
  */
 export async function openWorkerServices(config: ResolvedConfig, operatorLog: ToolLog): Promise<WorkerServices> {
-  await using opening = new AsyncDisposableStack();
+  await using opening = new Disposals();
   const store = await openStore(config.store);
   opening.defer(() => store.close());
   const redactor = createRedactor({ secrets: config.secrets });
@@ -69,7 +70,7 @@ export async function openWorkerServices(config: ResolvedConfig, operatorLog: To
     random: Math.random,
   };
   const resources = opening.move();
-  return { config, store, services, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  return { config, store, services, [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose]() };
 }
 
 /**
