@@ -74,6 +74,7 @@ export async function callModel(
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, question, model.prices);
+  services.metrics.tokensUsed(model.name, usage);
   const text = services.redactor.declared(reply.text);
   const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
   const kind = classifyTurn(
