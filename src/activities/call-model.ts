@@ -1,15 +1,15 @@
 import { classifyTurn } from '../arguments/classify-turn.js';
 import { prepareCalls } from '../arguments/prepare-calls.js';
 import { schemaForProvider } from '../arguments/provider-schema.js';
-import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/activities.js';
-import type { PreparedCall } from '../contract/call.js';
+import type { CallModelInput, CallModelResult } from '../contract/activities.js';
+import type { AnsweredCall, PreparedCall } from '../contract/call.js';
 import type { Manifest } from '../contract/manifest.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
-import type { ModelChoice } from '../config/config.js';
+import type { ModelChoice } from '../models/model-choice.js';
 import type { LiveAgent } from '../tools/tool.js';
 import type { Model, ModelReply, ModelRequest, OfferedTool } from '../models/model.js';
 import { usageOf } from '../models/usage.js';
-import { cutText } from '../policy/cut-text.js';
+import { cutToChars } from '../policy/cut-text.js';
 import { digestOf } from '../policy/idempotency-key.js';
 import type { RecordedOutcome, RenderedMessage, Store, TurnKey } from '../store/store.js';
 import { StoreError } from '../store/store.js';
@@ -77,7 +77,7 @@ export async function callModel(
     result: {
       calls: withinPayload(prepared),
       usage,
-      text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
+      text: cutToChars(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
       ...(kind === 'textual-call' ? { textualCall: true } : {}),
     },
@@ -96,7 +96,7 @@ function withinPayload(prepared: PreparedCall[]): PreparedCall[] {
   return prepared.map((call): PreparedCall => {
     if (call.status === 'ready' || !('failure' in call.outcome)) return call;
     const { alternatives: _alternatives, ...failure } = call.outcome.failure;
-    const message = cutText(failure.message, 120);
+    const message = cutToChars(failure.message, 120);
     return { ...call, outcome: { ...call.outcome, failure: { ...failure, message, suggestedAction: '' } } };
   });
 }

@@ -5,9 +5,9 @@ import type { Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
 import type { LedgerState } from '../policy/ledger.js';
-import type { RecordedCall } from '../contract/transcript.js';
+import type { RecordedCall, TurnUsage } from '../contract/transcript.js';
 import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
-import type { CallModelResult, TurnUsage } from '../contract/activities.js';
+import type { CallModelResult } from '../contract/activities.js';
 import type { PendingWork, ServerRun, ServerStatus } from './run-server.js';
 
 /**

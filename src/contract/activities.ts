@@ -1,7 +1,9 @@
-import type { Outcome, PreparedCall, ToolCall } from './call.js';
+import type { AnsweredCall, Outcome, PreparedCall, ToolCall } from './call.js';
 import type { LoopPolicy } from './guard-state.js';
 import type { ManifestSummary } from './manifest.js';
-import type { AgentOrigin, AgentRunResult, RunCounters, RunLimits } from './run.js';
+import type { AgentOrigin, AgentRunResult, RunCounters } from './run.js';
+import type { RunLimits } from './run-limits.js';
+import type { TurnUsage } from './transcript.js';
 
 /**
  * After how much silence the worker of a bookkeeping activity (`startRun`, `settleCall`, `finishRun`) is taken for dead,
@@ -31,14 +33,6 @@ export interface StartRunResult {
   heartbeatTimeoutMs: number;
 }
 
-/** One answered call, as the next model turn receives it: the rendered message is looked up by key. */
-export interface AnsweredCall {
-  callId: string;
-  key: string;
-  /** Present where the workflow itself refused the call, so that nothing is stored under the key yet. */
-  refused?: Outcome;
-}
-
 /** Input of the `callModel` activity. Constant in size. */
 export interface CallModelInput {
   runKey: string;
@@ -63,14 +57,6 @@ export interface CallModelInput {
 
 /** What was wrong with a turn that is asked for once more. */
 export type Nudge = 'empty' | 'textual_call';
-
-/** Token counts as the provider reported them, or an estimate where it reported none that is a number. */
-export interface TurnUsage {
-  inputTokens: number;
-  outputTokens: number;
-  costUsd: number;
-  estimated?: true;
-}
 
 export interface CallModelResult {
   /** Node of the assistant's message. */

@@ -1,5 +1,4 @@
 import type { JsonObject } from './json.js';
-import type { TurnUsage } from './activities.js';
 
 /** A tool call as the model made it, kept beside our own id so that providers see theirs again. */
 export interface RecordedCall {
@@ -21,6 +20,14 @@ export interface AttachmentRef {
   bodyId: string;
   mediaType: string;
   bytes: number;
+}
+
+/** Token counts as the provider reported them, or an estimate where it reported none that is a number. */
+export interface TurnUsage {
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number;
+  estimated?: true;
 }
 
 /** One immutable message of the conversation. */

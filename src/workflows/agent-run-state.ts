@@ -1,6 +1,6 @@
 import { CancellationScope, workflowInfo } from '@temporalio/workflow';
-import type { AnsweredCall, CallModelInput, CallModelResult, Nudge } from '../contract/activities.js';
-import type { Outcome, PreparedCall } from '../contract/call.js';
+import type { CallModelInput, CallModelResult, Nudge } from '../contract/activities.js';
+import type { AnsweredCall, Outcome, PreparedCall } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
 import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
