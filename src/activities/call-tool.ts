@@ -10,6 +10,7 @@ import { prepareAttempt } from './attempt.js';
 import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
+import type { ConversationCache } from './conversation-cache.js';
 import { FailedStart } from './failed-start.js';
 import { FormerStarts } from './former-starts.js';
 import { guardCall } from './guard-call.js';
@@ -27,10 +28,17 @@ import { successOutcome } from './success-outcome.js';
  * attempt or the call failed, and `CancelledFailure` where the run was cancelled. Whatever is thrown, the ledger was
  * written first: a process that dies after any line finds out what happened.
  */
-export async function callTool(services: Services, manifests: ManifestCache, input: CallToolInput): Promise<Outcome> {
+export async function callTool(
+  services: Services,
+  manifests: ManifestCache,
+  conversations: ConversationCache,
+  input: CallToolInput,
+): Promise<Outcome> {
   requireStore(services.store, input.storeId);
   // Awaited before anything is written but a claim, which is asked for in the same round trip.
-  const step = requireStep(services.store, input.call.runKey, input.stepNode);
+  const { runKey } = input.call;
+  const isKnown = conversations.wasSeen(input.stepNode);
+  const step = isKnown ? Promise.resolve() : requireStep(services.store, runKey, input.stepNode);
   step.catch(() => undefined);
   const attempt = await prepareAttempt(services, manifests, input, step);
   if (attempt.status === 'refused') return conclude(attempt.outcome);

@@ -5,7 +5,7 @@ import type { ContentOperations } from './postgres-content.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { codeOf } from './postgres-error.js';
 import { storable } from './postgres-rows.js';
-import type { Transaction } from './postgres-transaction.js';
+import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import { missingRun, readAnswer, readRun, readTurn, turnAnswer, type RunRow, type TurnRow } from './run-rows.js';
 import type { RunRecord, Store, TurnCommit, TurnKey } from './store.js';
 
@@ -90,7 +90,8 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     async countTurnStart(turn: TurnKey): Promise<number> {
       try {
         return await database.transaction(async (tx) => {
-          const [, [counted]] = await tx.commit([
+          const [, , [counted]] = await tx.commit([
+            tx.query(WITHOUT_DISK),
             lockRun(tx, turn.runKey),
             tx.query<{ starts: number }>(
               `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)
