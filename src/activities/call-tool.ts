@@ -4,6 +4,7 @@ import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards, HeldUp } from '../guards/call-guards.js';
 import type { LedgerRow } from '../policy/ledger.js';
+import { withResultDigest } from '../policy/result-digest.js';
 import type { NormalizedResult } from '../results/normalized-result.js';
 import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/failure-mapper.js';
 import { prepareAttempt } from './attempt.js';
@@ -48,7 +49,7 @@ export async function callTool(
 /** A stored outcome as the activity reports it: a failed one fails the activity, so that the Temporal UI shows it. */
 function conclude(outcome: Outcome): Outcome {
   if (outcome.status === 'failed' || outcome.status === 'aborted') throw callFailed(outcome);
-  return outcome;
+  return withResultDigest(outcome);
 }
 
 /** How old the server's word on an attempt may be when its body begins. An ordinary claim takes milliseconds. */
