@@ -48,10 +48,16 @@ export interface OutcomeBase {
 
 /** What a call ends with; exactly one per call, recorded before the next model turn. */
 export type Outcome =
-  | (OutcomeBase & { status: 'succeeded'; result: ResultValue; emptyReason?: string; degraded?: Degraded })
-  | (OutcomeBase & { status: 'partial'; result: ResultValue; confidence?: 'low' | 'high' })
+  | (OutcomeBase & ResultOfCall & { status: 'succeeded'; emptyReason?: string; degraded?: Degraded })
+  | (OutcomeBase & ResultOfCall & { status: 'partial'; confidence?: 'low' | 'high' })
   | (OutcomeBase & { status: 'failed' | 'aborted'; failure: Failure })
   | (OutcomeBase & { status: 'pending'; message: string; expectedByMs?: number });
+
+export interface ResultOfCall {
+  result: ResultValue;
+  /** As loop defence compares results; present where the result is long, to spare the workflow the work. Never stored. */
+  resultDigest?: string;
+}
 
 /** A fallback value's mark: why it is not the real one, and how old it is (epoch milliseconds). */
 export interface Degraded {
