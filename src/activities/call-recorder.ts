@@ -259,7 +259,7 @@ export class CallRecorder {
   }): Promise<void> {
     const { start, worker, startedAtMs, endedAtMs, failure, thrown, decision, versions } = attempt;
     const { call } = this.#input;
-    const { store, redactor, log } = this.#services;
+    const { store, redactor, log, metrics } = this.#services;
     const record = operatorRecord(
       {
         tool: call.tool,
@@ -280,6 +280,7 @@ export class CallRecorder {
       redactor,
     );
     log.warn('attempt failed', record);
+    metrics.attemptEnded(call.tool, failure.class);
     await outlastOutage(() =>
       store.recordAttempt({ key: call.key, start, worker, startedAtMs, endedAtMs, failure: record }),
     );
@@ -287,7 +288,8 @@ export class CallRecorder {
 
   /** A start that ended well. */
   async recordSucceeded(row: LedgerRow, durationMs: number): Promise<void> {
-    const { store, workerIdentity } = this.#services;
+    const { store, workerIdentity, metrics } = this.#services;
+    metrics.attemptEnded(this.#input.call.tool);
     const endedAtMs = Date.now();
     await outlastOutage(() =>
       store.recordAttempt({
@@ -318,6 +320,7 @@ export class CallRecorder {
     const level = record['alert'] === true ? 'error' : record['error_type'] === undefined ? 'info' : 'warn';
     log[level]('call ended', record);
     this.#services.alerts.add(outcome, runKey, record);
+    this.#services.metrics.callEnded(outcome);
   }
 
   #withKind(failure: ClassifiedFailure): ClassifiedFailure {

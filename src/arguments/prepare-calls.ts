@@ -47,8 +47,8 @@ export interface PrepareCallsInput {
   limits?: { maxInputBytes?: number };
   /** Keeps secrets that a model wrote out of transcript and history; the tool gets its arguments intact. */
   redactor?: Redactor;
-  /** Provider ids that earlier turns of the conversation used. Read, never changed. */
-  usedProviderIds: ReadonlySet<string>;
+  /** Whether an earlier turn of the conversation used this id. */
+  isUsedProviderId: (providerCallId: string) => boolean;
 }
 
 /** A call ready for execution, or one that is refused before anything ran; the caller words the refusal. */
@@ -79,7 +79,7 @@ export interface PreparedCalls {
 export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCalls> {
   const { runKey, step } = input;
   const calls = input.reply.calls.slice(0, MOST_CALLS_OF_TURN);
-  const providerIds = providerCallIds(calls, { runKey, step, used: input.usedProviderIds });
+  const providerIds = providerCallIds(calls, { runKey, step, isUsed: input.isUsedProviderId });
   const tools = new Map(input.manifest.tools.map((tool) => [tool.modelName, tool]));
   const room: TurnRoom = { bytes: INLINE_BYTES_OF_TURN };
   const each = await Promise.all(

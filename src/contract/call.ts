@@ -48,10 +48,16 @@ export interface OutcomeBase {
 
 /** What a call ends with; exactly one per call, recorded before the next model turn. */
 export type Outcome =
-  | (OutcomeBase & { status: 'succeeded'; result: ResultValue; emptyReason?: string; degraded?: Degraded })
-  | (OutcomeBase & { status: 'partial'; result: ResultValue; confidence?: 'low' | 'high' })
+  | (OutcomeBase & ResultOfCall & { status: 'succeeded'; emptyReason?: string; degraded?: Degraded })
+  | (OutcomeBase & ResultOfCall & { status: 'partial'; confidence?: 'low' | 'high' })
   | (OutcomeBase & { status: 'failed' | 'aborted'; failure: Failure })
   | (OutcomeBase & { status: 'pending'; message: string; expectedByMs?: number });
+
+export interface ResultOfCall {
+  result: ResultValue;
+  /** As loop defence compares results; present where the result is long, to spare the workflow the work. Never stored. */
+  resultDigest?: string;
+}
 
 /** A fallback value's mark: why it is not the real one, and how old it is (epoch milliseconds). */
 export interface Degraded {
@@ -61,3 +67,11 @@ export interface Degraded {
 
 /** A result inline where it is small, else a reference to the whole in the store and a preview. */
 export type ResultValue = { inline: Json } | { bodyId: string; bytes: number; preview: string };
+
+/** One answered call, as the next model turn receives it: the rendered message is looked up by key. */
+export interface AnsweredCall {
+  callId: string;
+  key: string;
+  /** Present where the workflow itself refused the call, so that nothing is stored under the key yet. */
+  refused?: Outcome;
+}

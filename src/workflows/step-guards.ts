@@ -2,10 +2,9 @@ import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import type { FuseState, LoopPolicy, LoopState, ProgressState } from '../contract/guard-state.js';
-import type { Failure } from '../contract/failure.js';
 import type { Json } from '../contract/json.js';
 import type { ManifestSummary } from '../contract/manifest.js';
-import { foldedDigest, foldedResultDigest, foldedWords } from '../policy/fold-arguments.js';
+import { foldedDigest } from '../policy/fold-arguments.js';
 import { blownFuse, observeForFuse } from '../policy/fuse.js';
 import { digestOf } from '../policy/idempotency-key.js';
 import { admitCall, loopLimitsOf, observeCall, observeRefusal } from '../policy/loop-defence.js';
@@ -19,6 +18,7 @@ import {
   argumentWords,
 } from '../policy/same-answers.js';
 import type { AnswerRound, AnswerVerdict } from '../policy/same-answers.js';
+import { resultDigest } from '../policy/result-digest.js';
 import { isFailed } from './execute-calls.js';
 import { refuse } from './refuse-call.js';
 
@@ -198,21 +198,6 @@ export function answer(call: ToolCall, outcome: Outcome): PreparedCall {
 // Arguments too large to stand in the history are compared as they are.
 function foldedCall(call: ToolCall): string {
   return 'inline' in call.arguments ? foldedDigest(call.tool, call.arguments.inline) : call.digest;
-}
-
-function resultDigest(outcome: Outcome): string {
-  return foldedResultDigest(saidBy(outcome));
-}
-
-function saidBy(outcome: Outcome): Json {
-  if (isFailed(outcome)) return wordsOf(outcome.failure);
-  if (outcome.status === 'pending') return outcome.status;
-  return 'inline' in outcome.result ? outcome.result.inline : outcome.result.bodyId;
-}
-
-/** A compiler's or test runner's output is compared whole: there a number that changed is news. */
-function wordsOf({ class: failureClass, code, kind, message }: Failure): Json {
-  return [failureClass, code, kind === undefined ? foldedWords(message) : message];
 }
 
 /** A test runner that finds failing tests is not broken: what it says is its answer. */

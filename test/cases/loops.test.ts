@@ -102,7 +102,7 @@ class Run {
       },
       manifest,
       validator,
-      usedProviderIds: new Set(),
+      isUsedProviderId: () => false,
       putBody: () => Promise.reject(new Error('no arguments of these tests are large')),
     });
     return prepared.map((call): PreparedCall => {
