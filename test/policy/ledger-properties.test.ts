@@ -4,9 +4,16 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Outcome } from '../../src/contract/call.js';
 import type { Effect } from '../../src/contract/effect.js';
-import { ledgerTransition, startIsSafe, type LedgerEvent, type LedgerRow } from '../../src/policy/ledger.js';
-import { eventsOf, GRACE_MS, KEYED, LEASE_MS, NATURE, ONCE, outcomeOf, READ } from './ledger-rows.js';
+import {
+  isUnresolved,
+  ledgerTransition,
+  startIsSafe,
+  type LedgerEvent,
+  type LedgerRow,
+} from '../../src/policy/ledger.js';
+import { eventsOf, failureOf, GRACE_MS, KEYED, LEASE_MS, NATURE, ONCE, outcomeOf, READ } from './ledger-rows.js';
 
 type Step = { event: LedgerEvent } | { passMs: number };
 
@@ -25,6 +32,11 @@ function stepsOf(effect: Effect): fc.Arbitrary<Step[]> {
     { weight: 8, arbitrary: one((token) => on.end(token, 'none', 20)) },
     { weight: 1, arbitrary: one(on.giveBack) },
     { weight: 1, arbitrary: one((token) => on.settle(token, outcomeOf(`by ${token}`))) },
+    { weight: 3, arbitrary: one((token) => on.settle(token, failureOf('tool_bug', 'none'))) },
+    { weight: 3, arbitrary: one((token) => on.settle(token, failureOf('tool_bug', 'unknown'))) },
+    { weight: 2, arbitrary: one((token) => on.settle(token, failureOf('outcome_unknown', 'unknown'))) },
+    { weight: 6, arbitrary: fc.constant<Step>({ event: on.reopen() }) },
+    { weight: 4, arbitrary: fc.boolean().map((happened): Step => ({ event: on.resolve(happened) })) },
     { weight: 1, arbitrary: fc.constant<Step>({ event: on.seal() }) },
     { weight: 8, arbitrary: fc.integer({ min: 0, max: 2 * LEASE_MS }).map((passMs) => ({ passMs })) },
     { weight: 1, arbitrary: fc.integer({ min: -20_000, max: 20_000 }).map((passMs) => ({ passMs })) },
@@ -40,6 +52,7 @@ class Witness {
   unproved = new Map<number, string>();
   starts = 0;
   firstStartAtMs = 0;
+  reopened = false;
 }
 
 function isFinal(row: LedgerRow | undefined): boolean {
@@ -74,13 +87,15 @@ function walk(
     row = next;
     // Whoever claims has superseded what ran before; the body may still run, but the row is no longer its own.
     if (verdict.type === 'granted') witness.running.clear();
+    // So has whoever gives the call up, or settles it in its place.
+    if (write && (event.type === 'seal' || event.type === 'resolve')) witness.running.clear();
     if (verdict.type === 'accepted') see(witness, event, row as LedgerRow, nowMs);
   }
 }
 
 function see(witness: Witness, event: LedgerEvent, row: LedgerRow, nowMs: number): void {
   if (event.type === 'begin') {
-    if (witness.starts === 0) witness.firstStartAtMs = nowMs;
+    if (witness.starts === 0 || witness.firstStartAtMs === Infinity) witness.firstStartAtMs = nowMs;
     witness.starts += 1;
     witness.running.set(event.token, row.leaseUntilMs);
     witness.unproved.set(witness.starts, event.token);
@@ -90,13 +105,23 @@ function see(witness: Witness, event: LedgerEvent, row: LedgerRow, nowMs: number
     // The holder's current start is its last one; only that is what it can speak for.
     const own = [...witness.unproved].filter(([, token]) => token === event.token).pop();
     const ranAtAll = witness.running.delete(event.token);
-    if (own && ranAtAll && event.type === 'end' && event.effect === 'none') witness.unproved.delete(own[0]);
+    const left = event.type === 'end' ? event.effect : effectLeftBy(event.outcome);
+    if (own && ranAtAll && left === 'none') witness.unproved.delete(own[0]);
   }
+  // A person knows of every start so far.
+  if (event.type === 'resolve' && !event.happened) witness.unproved.clear();
+  if (event.type === 'reopen') witness.reopened = true;
+  // A call of which nothing has happened begins anew, and with it the time for which the backend knows its key.
+  if (event.type === 'reopen' && row.firstStartAtMs === undefined) witness.firstStartAtMs = Infinity;
   if (event.type === 'fenced') {
     // Fences what came before; the body that runs now, if one does, is its own holder's to account for.
     const runsNow = witness.running.has(event.token) ? witness.starts : undefined;
     for (const start of [...witness.unproved.keys()]) if (start !== runsNow) witness.unproved.delete(start);
   }
+}
+
+function effectLeftBy(outcome: Outcome): string {
+  return 'failure' in outcome ? outcome.failure.effectState : 'done';
 }
 
 function forAll(check: (at: Parameters<Parameters<typeof walk>[2]>[0] & { effect: Effect }) => void): void {
@@ -116,7 +141,10 @@ test('a claim is granted unless somebody holds the row or it has an outcome, and
     if (event.type !== 'claim' || type !== 'granted') return;
     expect(isFinal(before)).toBe(false);
     expect(row?.token).toBe(event.token);
-    if (row?.effect.kind !== 'read') expect(row?.mayHaveHappened).toBe(witness.unproved.size > 0);
+    if (row?.effect.kind === 'read') return;
+    if (witness.unproved.size > 0) expect(row?.mayHaveHappened).toBe(true);
+    // A failure that was taken back may have said more than its start did.
+    else if (!witness.reopened) expect(row?.mayHaveHappened).toBe(false);
   });
 });
 
@@ -156,9 +184,39 @@ test('a holder in time may always begin where a start is safe', () => {
   });
 });
 
-test('an outcome, once written, and its row never change', () => {
-  forAll(({ before, row }) => {
-    if (isFinal(before)) expect(row).toBe(before);
+test('an outcome, once written, and its row never change but by a person', () => {
+  forAll(({ before, row, event }) => {
+    if (isFinal(before) && event.type !== 'reopen' && event.type !== 'resolve') expect(row).toBe(before);
+  });
+});
+
+test('a call is reopened only where it failed and a start now is safe; one whose outcome is unknown never is', () => {
+  forAll(({ before, row, event, type, witness, nowMs }) => {
+    if (event.type !== 'reopen' || type !== 'accepted' || !before?.outcome || !row) return;
+    expect(before.outcome).toHaveProperty('failure');
+    expect(before.outcome).not.toMatchObject({ failure: { class: 'outcome_unknown' } });
+    expect(startIsSafe(row, nowMs)).toBe(true);
+    if (row.effect.kind === 'once') expect(witness.unproved.size).toBe(0);
+  });
+});
+
+test('a reopened call has its attempts and its time anew, and keeps the number of its starts', () => {
+  forAll(({ before, row, event, type }) => {
+    if (event.type !== 'reopen' || type !== 'accepted') return;
+    expect(row).toMatchObject({ starts: before?.starts, startsBefore: before?.starts, spentMs: 0 });
+    expect(row?.outcome).toBeUndefined();
+  });
+});
+
+test('a person settles only what nobody knows', () => {
+  forAll(({ before, row, event, type }) => {
+    if (event.type !== 'resolve') return;
+    if (type === 'accepted') {
+      expect(before && isUnresolved(before)).toBe(true);
+      expect(row && isUnresolved(row)).toBe(false);
+    } else {
+      expect(row).toBe(before);
+    }
   });
 });
 
@@ -166,7 +224,8 @@ test('starts count the accepted begins, and neither they nor the time spent ever
   forAll(({ before, row, witness, event, type }) => {
     const accepted = event.type === 'begin' && type === 'accepted' ? 1 : 0;
     if (row) expect(row.starts).toBe(witness.starts + accepted);
-    if (before && row) expect(row.spentMs).toBeGreaterThanOrEqual(before.spentMs);
+    // A person who has the call run again gives it its time anew.
+    if (before && row && event.type !== 'reopen') expect(row.spentMs).toBeGreaterThanOrEqual(before.spentMs);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Outcome } from '../../src/contract/call.js';
-import type { Effect } from '../../src/contract/effect.js';
+import type { Effect, EffectState } from '../../src/contract/effect.js';
+import type { FailureClass } from '../../src/contract/failure.js';
 import { ledgerTransition, type LedgerCall, type LedgerEvent, type LedgerRow } from '../../src/policy/ledger.js';
 
 export const LEASE_MS = 1_000;
@@ -13,6 +14,12 @@ export const NATURE: Effect = { kind: 'idempotent', by: 'nature' };
 
 export function callOf(effect: Effect, digest = 'd1'): LedgerCall {
   return { runKey: 'run-1', callId: 'c1.0', tool: 'refund_payment', digest, effect };
+}
+
+export function failureOf(failureClass: FailureClass, effectState: EffectState): Outcome {
+  const base = { callId: 'c1.0', tool: 'refund_payment', key: 'k1:1', attempts: 1, elapsedMs: 5 };
+  const failure = { class: failureClass, code: 'X', effectState, retryable: false, message: 'no', suggestedAction: '' };
+  return { ...base, status: 'failed', failure };
 }
 
 export function outcomeOf(result: string, status: 'succeeded' | 'failed' = 'succeeded'): Outcome {
@@ -35,6 +42,10 @@ export function eventsOf(effect: Effect) {
     },
     giveBack: (token: string): LedgerEvent => ({ type: 'giveBack', token }),
     settle: (token: string, outcome = outcomeOf(`by ${token}`)): LedgerEvent => ({ type: 'settle', token, outcome }),
+    reopen: (): LedgerEvent => ({ type: 'reopen', call }),
+    resolve: (happened: boolean): LedgerEvent => {
+      return { type: 'resolve', happened, outcome: happened ? outcomeOf('found') : failureOf('skipped', 'none') };
+    },
     seal: (): LedgerEvent => {
       return { type: 'seal', call, ifNone: outcomeOf('none', 'failed'), ifUnknown: outcomeOf('unknown', 'failed') };
     },
