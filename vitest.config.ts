@@ -7,6 +7,7 @@ const onServer = [
   'test/crash/**/*.test.ts',
   'test/store/postgres-store.test.ts',
   'test/store/copy-store.test.ts',
+  'test/store/blob-bucket.test.ts',
 ];
 /** Minutes each: a stopped worker's polls swallow tasks until they time out. `npm run crash` runs them. */
 const onZombies = ['test/crash/zombie.test.ts'];
