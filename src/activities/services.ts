@@ -50,6 +50,11 @@ export class ManifestCache {
     this.#store = store;
   }
 
+  /** Whether it is in memory, so that `get` asks nobody. */
+  has(hash: string): boolean {
+    return this.#manifests.has(hash);
+  }
+
   async tool(hash: string, name: string): Promise<ManifestTool | undefined> {
     return (await this.get(hash))?.tools.find((tool) => tool.name === name);
   }

@@ -36,7 +36,7 @@ import { resolveWorker } from './resolve-worker.js';
 export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
-  loop: { equalCalls: 2, onExhausted: 'stop' },
+  loop: { equalCalls: 2, equalAnswers: 5, stalledRounds: 2, onExhausted: 'stop' },
 } as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'>;
 
 const configKeys = [
@@ -142,12 +142,14 @@ export function resolveLimits(path: string, limits: unknown): RunLimits {
 function resolveLoop(loop: unknown): LoopPolicy {
   const given = loop === undefined ? {} : checkObject('loop', loop);
   refuseUnknownKeys('loop', given, Object.keys(configDefaults.loop));
-  const { equalCalls, onExhausted } = { ...configDefaults.loop, ...given };
+  const { equalCalls, equalAnswers, stalledRounds, onExhausted } = { ...configDefaults.loop, ...given };
   if ((onExhausted as unknown) === 'person') {
     throw new ConfigError('loop.onExhausted', "'person' is not yet in this version; take 'stop' or 'model'");
   }
   return {
     equalCalls: checkInteger('loop.equalCalls', equalCalls, 1),
+    equalAnswers: equalAnswers === null ? null : checkInteger('loop.equalAnswers', equalAnswers, 2),
+    stalledRounds: stalledRounds === null ? null : checkInteger('loop.stalledRounds', stalledRounds, 1),
     onExhausted: checkOneOf('loop.onExhausted', onExhausted, ['stop', 'model']),
   };
 }
