@@ -28,7 +28,7 @@ export interface PerdureConfig {
     wallTimeMs: Duration | null;
     failures: number | null;
   }>;
-  /** US dollars per million tokens, for `limits.costUsd`. */
+  /** US dollars per million tokens, of every model that brings no prices of its own; for `limits.costUsd`. */
   prices?: { inputPerMillion: number; outputPerMillion: number };
   /** Limits of each model over all runs and workers. Default none. */
   modelLimits?: { requestsPerMinute?: number; tokensPerMinute?: number; concurrency?: number };
@@ -102,6 +102,8 @@ export interface ResolvedConfig {
   tools: Tool[];
   instructions: string;
   limits: RunLimits;
+  /** Of every model that brings none of its own. */
+  prices?: NonNullable<Model['prices']>;
   modelLimits: LimiterLimits | undefined;
   loop: LoopPolicy;
   store: StoreChoice;

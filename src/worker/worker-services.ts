@@ -50,7 +50,8 @@ export async function openWorkerServices(config: ResolvedConfig, operatorLog: To
     tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
     manifest,
     model: config.model,
-    resolveModel: (choice) => resolveModel(choice, { rootDir: config.rootDir, env: process.env }),
+    resolveModel: (choice) =>
+      resolveModel(choice, { rootDir: config.rootDir, env: process.env, prices: config.prices }),
     instructions: config.instructions,
     limits: config.limits,
     loop: config.loop,
