@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDevServer, type DevServer } from '../../src/server/dev-server.js';
-import { plant, plantedBugs } from './harness/planted-bugs.js';
+import { plantEdits, plantedBugs } from './harness/planted-bugs.js';
 import { CrashBench, workflowBundle } from './support/crash-bench.js';
 import '../support/quiet-runtime.js';
 
@@ -21,7 +21,7 @@ afterAll(async () => {
 
 describe.concurrent('a planted bug is caught', { timeout: 90_000 }, () => {
   it.each(plantedBugs)('$name: $law', async (bug) => {
-    await using planted = await plant(bug);
+    await using planted = await plantEdits(bug.edits);
     await using bench = await CrashBench.open(server, planted.sources);
     const bundlePath = await workflowBundle(...(bug.inWorkflow ? [planted.sources] : []));
     const broken = await bug.scenario({ bench, bundlePath });

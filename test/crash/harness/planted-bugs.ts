@@ -148,13 +148,13 @@ export const plantedBugs: PlantedBug[] = [
 
 const copied = ['src', 'test/crash/support', 'test/support', 'test/typescript-resolver.ts', 'package.json'];
 
-/** A copy of the sources with the bug in it. Throws where what it changes is not there, or more than once. */
-export async function plant(bug: PlantedBug): Promise<{ sources: URL } & AsyncDisposable> {
+/** A copy of the sources with these changes. Throws where what one changes is not there, or more than once. */
+export async function plantEdits(edits: PlantedBug['edits']): Promise<{ sources: URL } & AsyncDisposable> {
   const folder = await mkdtemp(join(tmpdir(), 'perdure-planted-'));
   const root = fileURLToPath(repository);
   for (const path of copied) await cp(join(root, path), join(folder, path), { recursive: true });
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
-  for (const edit of bug.edits) await change(join(folder, 'src'), edit);
+  for (const edit of edits) await change(join(folder, 'src'), edit);
   return {
     sources: pathToFileURL(`${folder}/`),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
