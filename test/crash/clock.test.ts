@@ -20,7 +20,7 @@ function machineOf(bench: CrashBench) {
   };
 }
 
-describe.concurrent('a clock that is set', { timeout: 90_000 }, () => {
+describe.concurrent('a clock that is set', { timeout: 120_000 }, () => {
   it.each([
     { tool: 'keyed', byMs: hourMs },
     { tool: 'keyed', byMs: -hourMs },
@@ -30,8 +30,9 @@ describe.concurrent('a clock that is set', { timeout: 90_000 }, () => {
     await using bench = await CrashBench.open();
     const machine = machineOf(bench);
     await bench.oracle.mode(tool, { type: 'commit-then-hold' });
-    await bench.worker([], machine.options);
-    await bench.worker([], machine.options);
+    const options = { ...machine.options, toolTimeoutMs: 30_000 };
+    await bench.worker([], options);
+    await bench.worker([], options);
     const run = await bench.runCalls(tool);
     await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
     machine.set(byMs);

@@ -5,7 +5,7 @@ import { callEnd, ending } from './support/endings.js';
 /** Enough for a worker (60 MB here), and used up within a second. */
 const small = { execArgv: ['--max-old-space-size=150'] };
 
-describe('a tool that takes all memory, so that Node.js ends its worker', { timeout: 60_000 }, () => {
+describe('a tool that takes all memory, so that Node.js ends its worker', { timeout: 120_000 }, () => {
   it.each([
     { tool: 'keyed', ended: 'timeout', starts: 2 },
     { tool: 'once', ended: 'outcome_unknown', starts: 1 },

@@ -20,13 +20,11 @@ function startClient(bench: CrashBench, address: string, id: string): { child: C
   return { child, said };
 }
 
-async function exists(bench: CrashBench, id: string): Promise<boolean> {
-  const { client } = bench;
-  const { total } = { total: await client.workflow.count(`WorkflowId = '${id}'`) };
-  return total.count > 0;
+async function exists({ client }: CrashBench, id: string): Promise<boolean> {
+  return (await client.workflow.count(`WorkflowId = '${id}'`)).count > 0;
 }
 
-describe('a client killed with its start under way', { timeout: 60_000 }, () => {
+describe('a client killed with its start under way', { timeout: 120_000 }, () => {
   it.each([
     { weather: 'no-replies', arrives: true, what: 'after the server had it, and before it heard of that' },
     { weather: 'silent', arrives: false, what: 'before the server had it' },
@@ -36,15 +34,17 @@ describe('a client killed with its start under way', { timeout: 60_000 }, () => 
     await using wire = await TcpProxy.open(Number(bench.server.address.split(':')[1]));
     const id = `start-${bench.taskQueue}`;
     const { child, said } = startClient(bench, `127.0.0.1:${wire.port}`, id);
-    // Its first question is whether the id was used; the start comes next.
     await until(() => said.length === 1, 'the client is connected');
     wire.set(weather);
+    child.send({ start: true });
     if (arrives) await until(async () => exists(bench, id), 'the server has the run');
     else await sleep(500);
     expect(said).toEqual([{ ready: true }]);
     child.kill('SIGKILL');
     await once(child, 'exit');
     const again = startClient(bench, bench.server.address, id);
+    await until(() => again.said.length === 1, 'the next client is connected');
+    again.child.send({ start: true });
     await once(again.child, 'exit');
     expect(again.said).toEqual([{ ready: true }, arrives ? { code: 'run_exists' } : { started: id }]);
     expect(await bench.client.workflow.getHandle(id).result()).toMatchObject({

@@ -14,14 +14,17 @@ async function openWired(): Promise<{ bench: CrashBench; toServer: TcpProxy; toB
   return { bench, toServer, toBackend, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
+/** Longer than another worker takes to start on a machine that is busy. */
+const patient = { toolTimeoutMs: 30_000 };
+
 const address = (wire: TcpProxy): string => `127.0.0.1:${wire.port}`;
 
-describe.concurrent('a wire that fails', { timeout: 90_000 }, () => {
+describe.concurrent('a wire that fails', { timeout: 120_000 }, () => {
   it.each(['keyed', 'once'])('a %s call is completed, and the acknowledgement is lost: it ran once', async (tool) => {
     await using wired = await openWired();
     const { bench, toServer } = wired;
     await bench.oracle.mode(tool, { type: 'hold' });
-    const worker = await bench.worker([], { address: address(toServer) });
+    const worker = await bench.worker([], { ...patient, address: address(toServer) });
     const run = await bench.runCalls(tool);
     await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
     toServer.set('no-replies');
@@ -45,11 +48,11 @@ describe.concurrent('a wire that fails', { timeout: 90_000 }, () => {
     await using wired = await openWired();
     const { bench, toServer } = wired;
     await bench.oracle.mode(the.tool, { type: 'commit-then-hold' });
-    const apart = await bench.worker([], { address: address(toServer) });
+    const apart = await bench.worker([], { ...patient, address: address(toServer) });
     const run = await bench.runCalls(the.tool);
     await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
     toServer.set(the.weather);
-    await bench.worker();
+    await bench.worker([], patient);
     // Past the heartbeat timeout: the server offers the call to the other, whom the claim keeps off.
     await sleep(4_000);
     await bench.oracle.release();
@@ -81,11 +84,11 @@ describe.concurrent('a wire that fails', { timeout: 90_000 }, () => {
   });
 });
 
-describe.concurrent('a worker killed', { timeout: 60_000 }, () => {
+describe.concurrent('a worker killed', { timeout: 120_000 }, () => {
   it('when the backend has done two of five calls made at once: each effect happens once', async () => {
     await using bench = await CrashBench.open();
     await bench.oracle.mode('keyed', { type: 'hold', after: 2 });
-    const doomed = await bench.worker();
+    const doomed = await bench.worker([], patient);
     const run = await bench.runCalls('keyed', 'keyed', 'keyed', 'keyed', 'keyed');
     await until(async () => (await bench.oracle.held()) === 3, 'the backend holds three of five');
     doomed.signal('SIGKILL');

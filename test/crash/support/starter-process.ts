@@ -1,4 +1,5 @@
-/** A client that starts one run and says how that went: `{ started }` or `{ code }` of perdure's error. */
+/** A client that starts one run when it is told to, and says how that went: `{ started }` or `{ code }` of perdure's error. */
+import { once } from 'node:events';
 import { openParts } from '../../../src/client/open-parts.js';
 import { Perdure } from '../../../src/client/perdure-client.js';
 import { PerdureError } from '../../../src/client/perdure-error.js';
@@ -26,6 +27,7 @@ const parts = await openParts(config, {
 });
 const perdure = new Perdure(parts);
 process.send?.({ ready: true });
+await once(process, 'message');
 try {
   process.send?.({ started: (await perdure.start(task, { id })).runId });
 } catch (error) {
