@@ -104,7 +104,7 @@ async function sendRequest(
   guards: CallGuards,
   starts: number,
 ): Promise<ModelReply> {
-  const startedAt = performance.now();
+  const sentAtMs = performance.now();
   const end = await runBody({
     body: (signal) => model.complete({ ...question, signal }),
     deadlineMs: modelPolicy.timeoutMs,
@@ -113,13 +113,17 @@ async function sendRequest(
       services.log.warn('a model answered after it was given up; the answer was dropped', { model: model.name }),
   });
 
-  if (end.kind === 'returned') return end.value as ModelReply;
+  const durationMs = performance.now() - sentAtMs;
+  if (end.kind === 'returned') {
+    services.metrics.modelAnswered(model.name, durationMs);
+    return end.value as ModelReply;
+  }
   if (end.interruption === 'cancelled') throw cancelled('the run was cancelled while the model was asked');
   if (end.interruption === 'stopping' || end.interruption === 'superseded') {
     throw notReady('this worker stopped asking the model; another attempt asks again', 1_000);
   }
   const failure = failureOf(end.kind === 'threw' && end.interruption === undefined ? end.thrown : undefined);
-  const durationMs = Math.round(performance.now() - startedAt);
+  services.metrics.modelAnswered(model.name, durationMs, failure.class);
   const decision = decideRetry({
     failure,
     policy: modelPolicy,
@@ -144,7 +148,7 @@ async function sendRequest(
     reason: services.redactor.text(failure.reason ?? ''),
   });
   if (!decision.retry) throw turnFailed(described);
-  await guards.mayWait(durationMs + Math.round(decision.delayMs), Number.MAX_SAFE_INTEGER);
+  await guards.mayWait(Math.round(durationMs + decision.delayMs), Number.MAX_SAFE_INTEGER);
   throw attemptFailed(described, decision.delayMs);
 }
 

@@ -19,6 +19,7 @@ export function askRetryRule(
     failure,
     policy: tool.policy,
     starts: row.starts,
+    ...(row.startsBefore === undefined ? {} : { startsBefore: row.startsBefore }),
     spentMs: row.spentMs,
     mayHaveHappened: row.mayHaveHappened,
     ...(row.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),

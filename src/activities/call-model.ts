@@ -1,4 +1,7 @@
+import { Context } from '@temporalio/activity';
 import { classifyTurn } from '../arguments/classify-turn.js';
+import { keepFormerIds } from '../arguments/former-calls.js';
+import type { FormerCall } from '../arguments/former-calls.js';
 import { prepareCalls } from '../arguments/prepare-calls.js';
 import { schemaForProvider } from '../arguments/provider-schema.js';
 import type { CallModelInput, CallModelResult } from '../contract/activities.js';
@@ -18,6 +21,7 @@ import { askModel } from './ask-model.js';
 import { CallRecorder } from './call-recorder.js';
 import type { ConversationCache } from './conversation-cache.js';
 import { refusedOutcomes } from './finish-run.js';
+import { operatorNotes } from './operator-notes.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStore } from './store-identity.js';
 import { systemPrompt } from './system-prompt.js';
@@ -45,9 +49,14 @@ export async function callModel(
   // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
   const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
   renderings?.catch(() => undefined);
+  const execution = Context.current().info.workflowExecution?.runId;
+  const interventions = store.listInterventions(input.runKey);
+  interventions.catch(() => undefined);
   // Likewise the start, where nothing else can stand between. Of a turn that turns out to be answered it only says that the
   // run has gone this way once more.
-  const starts = canAskAtOnce(services, manifests, conversations, input) ? store.countTurnStart(turn) : undefined;
+  const starts = canAskAtOnce(services, manifests, conversations, input)
+    ? store.countTurnStart(turn, execution)
+    : undefined;
   starts?.catch(() => undefined);
   const stored = await store.getTurn(turn);
   if (stored) return stored;
@@ -61,6 +70,7 @@ export async function callModel(
     input.answered,
     await (renderings ?? storedRenderings(store, input.answered)),
   );
+  results.push(...operatorNotes(await interventions, [...conversation, ...results]));
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
@@ -71,11 +81,12 @@ export async function callModel(
     model,
     question,
     key: `turn ${turn.runKey} ${turn.step} ${turn.take} ${turn.head} ${turn.settings}`,
-    countStart: () => starts ?? store.countTurnStart(turn),
+    countStart: () => starts ?? store.countTurnStart(turn, execution),
   });
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, question, model.prices);
+  services.metrics.tokensUsed(model.name, usage);
   const text = services.redactor.declared(reply.text);
   const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
   const kind = classifyTurn(
@@ -91,6 +102,7 @@ export async function callModel(
       text: cutToChars(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
       ...(kind === 'textual-call' ? { textualCall: true } : {}),
+      ...(input.finalTurn ? { finalTurn: true } : {}),
     },
     answered,
   });
@@ -239,7 +251,7 @@ async function readCalls(
   conversation: TranscriptMessage[],
   reply: ModelReply,
 ): Promise<{ recorded: RecordedCall[]; prepared: PreparedCall[]; answered: RecordedOutcome[] }> {
-  const calls = await prepareCalls({
+  const asked = await prepareCalls({
     runKey: input.runKey,
     step: input.step,
     reply,
@@ -250,6 +262,7 @@ async function readCalls(
     putBody: (bytes) => services.store.putBody(bytes),
     redactor: services.redactor,
   });
+  const calls = keepFormerIds(asked, await formerCalls(services.store, input), input);
   const answered: RecordedOutcome[] = [];
   const prepared = calls.prepared.map((call, index): PreparedCall => {
     if (call.status === 'ready') return call;
@@ -266,6 +279,16 @@ async function readCalls(
     return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
+}
+
+/** The calls that earlier takes of this step asked for: the first take has none. */
+async function formerCalls(store: Store, { runKey, step, take }: CallModelInput): Promise<FormerCall[]> {
+  if (take === 0) return [];
+  const former = (await store.listTurns(runKey)).filter(({ turn }) => turn.step === step && turn.take < take);
+  const calls = former.flatMap(({ result }) =>
+    result.calls.flatMap((prepared) => (prepared.status === 'ready' ? [prepared.call] : [])),
+  );
+  return [...new Map(calls.map((call) => [call.callId, call])).values()];
 }
 
 /** Looked for where it is asked for: a set of all ids of a long conversation cost more than the rest of a turn. */

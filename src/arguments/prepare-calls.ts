@@ -4,7 +4,7 @@ import type { JsonObject } from '../contract/json.js';
 import type { Manifest, ManifestTool } from '../contract/manifest.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { ModelReply, RawToolCall } from '../models/model.js';
-import { foldedDigest, foldedTextDigest } from '../policy/fold-arguments.js';
+import { foldedDigest, foldedTextDigest, plainArguments } from '../policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../policy/idempotency-key.js';
 import type { Redactor } from '../policy/redaction.js';
 import { nearestNames } from '../tools/tool-names.js';
@@ -53,7 +53,7 @@ export interface PrepareCallsInput {
 
 /** A call ready for execution, or one that is refused before anything ran; the caller words the refusal. */
 export type PreparedOrRefused =
-  | { status: 'ready'; call: ToolCall }
+  | { status: 'ready'; call: ToolCall; folded: string }
   | {
       status: 'refused';
       callId: string;
@@ -143,7 +143,7 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
   const { repairs } = checked;
   return {
     recorded: repairs.length === 0 ? recorded : { ...recorded, repairs },
-    prepared: { status: 'ready', call },
+    prepared: { status: 'ready', call, folded: foldedOf(tool, checked.value) },
   };
 }
 
@@ -212,6 +212,10 @@ export async function storeArguments(
   }
   const preview = shown.length <= PREVIEW_CHARACTERS ? shown : `${shown.slice(0, PREVIEW_CHARACTERS).toWellFormed()}…`;
   return { bodyId: await putBody(bytes), preview };
+}
+
+function foldedOf(tool: ManifestTool, args: JsonObject): string {
+  return foldedDigest(tool.name, plainArguments(args, tool.inputSchema));
 }
 
 function refused(one: OneCall, tool: string, failure: ClassifiedFailure, value?: JsonObject): PreparedOrRefused {

@@ -38,6 +38,13 @@ export interface PerdureConfig {
     onExhausted?: 'stop' | 'model';
     /** Equal calls with equal results that run; the next one is refused. Default 2. */
     equalCalls?: number;
+    /**
+     * Turns in a row in which one tool gave one and the same long answer to different arguments; the next call of it is
+     * refused. Failures in a row: twice as many. `null` is no bound. Default 5.
+     */
+    equalAnswers?: number | null;
+    /** Rounds in which a tool's `progress` does not fall before the run ends; `null` is no bound. Default 2. */
+    stalledRounds?: number | null;
   };
   /**
    * Where runs are kept: a SQLite file (default `.perdure/store.db` beside the configuration), or a PostgreSQL database for

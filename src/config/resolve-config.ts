@@ -35,7 +35,7 @@ import { resolveStore } from './resolve-store.js';
 export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
-  loop: { equalCalls: 2, onExhausted: 'stop' },
+  loop: { equalCalls: 2, equalAnswers: 5, stalledRounds: 2, onExhausted: 'stop' },
   heartbeatTimeoutMs: 10_000,
   maxConcurrentCalls: 50,
 } as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'> & {
@@ -146,12 +146,14 @@ export function resolveLimits(path: string, limits: unknown): RunLimits {
 function resolveLoop(loop: unknown): LoopPolicy {
   const given = loop === undefined ? {} : checkObject('loop', loop);
   refuseUnknownKeys('loop', given, Object.keys(configDefaults.loop));
-  const { equalCalls, onExhausted } = { ...configDefaults.loop, ...given };
+  const { equalCalls, equalAnswers, stalledRounds, onExhausted } = { ...configDefaults.loop, ...given };
   if ((onExhausted as unknown) === 'person') {
     throw new ConfigError('loop.onExhausted', "'person' is not yet in this version; take 'stop' or 'model'");
   }
   return {
     equalCalls: checkInteger('loop.equalCalls', equalCalls, 1),
+    equalAnswers: equalAnswers === null ? null : checkInteger('loop.equalAnswers', equalAnswers, 2),
+    stalledRounds: stalledRounds === null ? null : checkInteger('loop.stalledRounds', stalledRounds, 1),
     onExhausted: checkOneOf('loop.onExhausted', onExhausted, ['stop', 'model']),
   };
 }

@@ -23,7 +23,8 @@ export interface ToolCall {
 
 /** A call as a model turn hands it to the workflow: to be executed, or already answered (bad arguments, unknown tool). */
 export type PreparedCall =
-  | { status: 'ready'; call: ToolCall }
+  /** `folded` is the call as loop defence compares it; a worker of an older version leaves it out. */
+  | { status: 'ready'; call: ToolCall; folded?: string }
   /** `digest` is folded as loop defence compares calls, so that repeated mistakes are seen. */
   | { status: 'answered'; callId: string; digest: string; outcome: Outcome };
 
@@ -37,6 +38,8 @@ export interface OutcomeBase {
   attempts: number;
   /** Time from the first start of the body to the outcome, waits included, in milliseconds. */
   elapsedMs: number;
+  /** The tool's measure of what is left to do, where it has one (`progress`). */
+  progress?: number;
   /** Set where the workflow itself refused the call: nothing ran, and it is stored with the next model turn. */
   refusedByWorkflow?: true;
   /** Why the workflow refused it; the activity that stores the outcome words it for the model. */

@@ -1,5 +1,6 @@
 import type { AnsweredCall } from './call.js';
-import type { FuseState, LoopPolicy, LoopState } from './guard-state.js';
+import type { FuseState, LoopPolicy, LoopState, ProgressState } from './guard-state.js';
+import type { ResumeRequest } from './resume-request.js';
 import type { ManifestSummary } from './manifest.js';
 import type { RunLimits } from './run-limits.js';
 
@@ -24,6 +25,7 @@ export type TerminationReason =
   | 'empty_turns'
   | 'security_violation'
   | 'loop_detected'
+  | 'no_progress'
   | 'model_failed'
   | 'cancelled';
 
@@ -51,6 +53,8 @@ export interface AgentRunInput {
   model?: string;
   /** Present where the run is a call of an agent tool. */
   agent?: AgentOrigin;
+  /** Present where the run goes on after it ended badly (`perdure retry`). */
+  resume?: ResumeRequest;
   /** Present after continue-as-new only. */
   carried?: CarriedRun;
 }
@@ -79,6 +83,10 @@ export interface CarriedRun {
   loopPolicy: LoopPolicy;
   loop: LoopState;
   fuse: FuseState;
+  /** Which question comes next, where it is one that was asked before (`ask again`). */
+  nextTurn?: { step: number; take: number };
+  /** Absent until a tool has measured its progress. */
+  progress?: ProgressState;
 }
 
 /** Result of `agentRun`: it always says why it ended. */

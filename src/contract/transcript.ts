@@ -33,7 +33,12 @@ export interface TurnUsage {
 /** One immutable message of the conversation. */
 export type TranscriptMessage =
   | { role: 'system'; text: string }
-  | { role: 'user'; text: string }
+  | {
+      role: 'user';
+      text: string;
+      /** Id of the intervention that this tells the model of; absent where the user wrote it. */
+      intervention?: string;
+    }
   | {
       role: 'assistant';
       text: string;

@@ -37,6 +37,7 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'getChain',
   'getTurn',
   'listTurns',
+  'listInterventions',
   'getCall',
   'listCalls',
   'listCallsSince',

@@ -37,6 +37,7 @@ function attempts(model: Model) {
     random: () => 0,
     redactor: createRedactor({ secrets: [] }),
     log: quiet,
+    metrics: { modelAnswered: () => undefined },
   } as unknown as Services;
   let starts = 0;
   return async (): Promise<ApplicationFailure> => {

@@ -3,6 +3,7 @@ import { prepareCalls, type PrepareCallsInput } from '../../src/arguments/prepar
 import { createValidator, type Validator } from '../../src/arguments/validator.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { RawToolCall } from '../../src/models/model.js';
+import { foldedDigest } from '../../src/policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../../src/policy/idempotency-key.js';
 
 let validator: Validator;
@@ -64,6 +65,7 @@ describe('a call', () => {
           digest,
           arguments: { inline: { id: '7', limit: 10 } },
         },
+        folded: foldedDigest('orders.get', { id: '7', limit: 10 }),
       },
     ]);
     expect(recorded).toEqual([
