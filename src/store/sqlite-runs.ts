@@ -67,9 +67,11 @@ export function runOperations(
     'SELECT * FROM turns WHERE run_key = ? AND committed_order IS NOT NULL ORDER BY committed_order',
   );
   const lastStarted = db.prepare('SELECT max(started_order) AS last FROM turns WHERE run_key = ?');
+  // Without the second condition SQLite does not use the index of committed turns, and reads every turn of the run.
   const answerTurn = db.prepare(
     `UPDATE turns SET result = :result, committed_at_ms = :now,
-       committed_order = (SELECT coalesce(max(committed_order), 0) + 1 FROM turns WHERE run_key = :runKey)
+       committed_order = (SELECT coalesce(max(committed_order), 0) + 1 FROM turns
+         WHERE run_key = :runKey AND committed_order IS NOT NULL)
      WHERE ${thisTurn}`,
   );
 
