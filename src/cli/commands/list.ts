@@ -3,6 +3,8 @@ import { exitCodes } from '../exit-code.js';
 import type { Platform } from '../platform.js';
 import { renderRunList } from '../render/run-list.js';
 import { makeStyle } from '../render/style.js';
+import { type AddCommand, jsonOption, wholeNumber, withNotes } from '../registration.js';
+import { Option } from 'commander';
 
 export interface ListCommandOptions {
   status?: RunState;
@@ -30,3 +32,25 @@ export async function listCommand(platform: Platform, options: ListCommandOption
     await client.close();
   }
 }
+
+const RUN_STATES: readonly RunState[] = [
+  'running',
+  'waiting',
+  'completed',
+  'capped',
+  'failed',
+  'cancelled',
+  'terminated',
+  'timed_out',
+];
+
+export const addList: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('list')
+    .description('list runs, the newest first')
+    .addOption(new Option('--status <status>', 'only runs in this state').choices(RUN_STATES))
+    .option('--limit <count>', 'at most this many', wholeNumber, 50)
+    .addOption(jsonOption())
+    .action(async (options: ListCommandOptions) => finish(await listCommand(platform, options)));
+  withNotes(command, { examples: ['perdure list --status running'] });
+};

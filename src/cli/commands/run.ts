@@ -7,6 +7,8 @@ import type { Engine, Platform } from '../platform.js';
 import { paintRunState } from '../render/state-word.js';
 import { makeStyle } from '../render/style.js';
 import { printable } from '../render/text-width.js';
+import { type AddCommand, jsonOption, withNotes } from '../registration.js';
+import { InvalidArgumentError } from 'commander';
 
 export interface RunCommandOptions {
   id?: string;
@@ -100,4 +102,34 @@ function printEnd(platform: Platform, run: RunHandle, result: AgentRunResult): v
 function errStyle(platform: Platform): ReturnType<typeof makeStyle> {
   const { colour, columns } = platform.err;
   return makeStyle({ colour, columns, nowMs: platform.nowMs() });
+}
+
+export const addRun: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('run')
+    .description('run the agent on a task')
+    .argument('<task>', 'what the agent is to do; - reads it from standard input')
+    .option('--id <id>', "the run's name; default: a short random one")
+    .option('--model <model>', 'provider:model, instead of the one in the configuration')
+    .option('--max-steps <count>', 'model turns that may ask for tools, or "none" for no limit', stepLimit)
+    .option('--follow', 'wait for the answer (the default on a terminal)')
+    .option('--no-follow', "print the run's id and leave")
+    .addOption(jsonOption())
+    .action(async (task: string, options: RunCommandOptions) => finish(await runCommand(platform, task, options)));
+  withNotes(command, {
+    examples: [
+      'perdure run "Refund order 1042 and tell the customer"',
+      'perdure run --id refund-1042 --max-steps 50 "Refund order 1042"',
+      'perdure run --model openai:gpt-5 - < task.txt > answer.txt',
+      'perdure run --json --follow "Refund order 1042" | jq .termination',
+    ],
+    exits: ['capped', 'failed', 'detached'],
+  });
+};
+
+function stepLimit(text: string): number | 'none' {
+  if (text === 'none') return text;
+  const number = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(number)) return number;
+  throw new InvalidArgumentError('Expected a whole number, or none.');
 }
