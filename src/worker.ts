@@ -1,10 +1,7 @@
 /** `perdure/worker`: the one composition root. Everything with effects is put together here. */
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { extname } from 'node:path';
-import { bundleWorkflowCode, Worker } from '@temporalio/worker';
-import type { NativeConnection, WorkerOptions, WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
+import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
 import { Alerts } from './activities/alerts.js';
 import { createActivities } from './activities/index.js';
 import type { Services } from './activities/services.js';
@@ -23,6 +20,7 @@ import type { WorkerStore } from './store/shared-state.js';
 import { buildManifest } from './tools/manifest.js';
 import { readArtifactTool } from './tools/read-artifact.js';
 import type { ToolLog } from './tools/tool.js';
+import { workflowCode } from './workflow-code.js';
 
 export interface CreateWorkerOptions {
   config: ResolvedConfig;
@@ -149,31 +147,4 @@ async function canWriteSearchAttributes(options: CreateWorkerOptions & { log: To
       log.warn(`the server does not say which search attributes it has; runs go on without them: ${check.reason}`);
       return false;
   }
-}
-
-/** The workflows bundled at build time: bundling at start would cost each restarted worker about two seconds. */
-async function workflowCode(
-  workflowsPath: string | undefined,
-): Promise<Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'>> {
-  if (workflowsPath !== undefined) return { workflowsPath };
-  const bundle = fileURLToPath(new URL('./workflow-bundle.js', import.meta.url));
-  if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
-  return { workflowBundle: await (sourceBundle ??= bundleSources()) };
-}
-
-/** Run from its sources (tests), nothing is built: bundled once in a process, which starts many workers. */
-let sourceBundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-
-async function bundleSources(): Promise<WorkflowBundleWithSourceMap> {
-  const entry = `./workflows/index${extname(fileURLToPath(import.meta.url))}`;
-  const nothing = (): void => undefined;
-  const logger = {
-    log: nothing,
-    trace: nothing,
-    debug: nothing,
-    info: nothing,
-    warn: console.warn,
-    error: console.error,
-  };
-  return await bundleWorkflowCode({ workflowsPath: fileURLToPath(new URL(entry, import.meta.url)), logger });
 }

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openParts } from '../client/open-parts.js';
@@ -7,6 +7,8 @@ import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { findConfigFile, loadConfig } from '../config/load-config.js';
 import type { ManifestTool } from '../contract/manifest.js';
+import type { RecordedExecution } from '../replay/recorded-execution.js';
+import type { ReplayedExecution } from '../replay/replay-executions.js';
 import { resolveModel } from '../models/resolve-model.js';
 import { type FoundServer, openServer, resolveServer, ServerUnreachableError } from '../server/connection.js';
 import type { DevServer } from '../server/dev-server.js';
@@ -63,6 +65,18 @@ export class LocalPlatform implements Platform {
 
   async loadTools(): Promise<ManifestTool[]> {
     return buildManifest((await this.#loadConfig()).tools).tools;
+  }
+
+  async *replay(executions: AsyncIterable<RecordedExecution>): AsyncGenerator<ReplayedExecution> {
+    const { workflowsPath } = await this.#loadConfig();
+    // Loaded here, as the worker is: its native part would cost every other command half a second.
+    const { replayLocally } = await import('./local-replay.js');
+    yield* replayLocally({ workflowsPath, executions });
+  }
+
+  async readHistory(file: string): Promise<RecordedExecution> {
+    const { readHistoryFile } = await import('../replay/recorded-execution.js');
+    return readHistoryFile(resolve(this.#cwd, file));
   }
 
   async openClient(): Promise<Client> {

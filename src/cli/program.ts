@@ -3,6 +3,7 @@ import { addCancel } from './commands/cancel.js';
 import { addDev } from './commands/dev.js';
 import { addExport } from './commands/export-failures.js';
 import { addList } from './commands/list.js';
+import { addReplay } from './commands/replay.js';
 import { addRun } from './commands/run.js';
 import { addShow } from './commands/show.js';
 import { addStats } from './commands/stats.js';
@@ -16,7 +17,7 @@ import { type AddCommand, notes } from './registration.js';
 const GROUPS: readonly [title: string, commands: readonly AddCommand[]][] = [
   ['Start:', [addDev, addWorker, addRun]],
   ['Look into runs:', [addList, addShow, addStats]],
-  ['Act on runs:', [addCancel]],
+  ['Act on runs:', [addCancel, addReplay]],
   ['Tools and records:', [addTools, addExport]],
 ];
 

@@ -7,7 +7,7 @@ import type { Platform } from './platform.js';
 export interface CommandContext {
   platform: Platform;
   /** Given the exit code of the command that ran. */
-  finish(exitCode: number): void;
+  finish: (exitCode: number) => void;
 }
 
 /** Adds one command to `program`. */

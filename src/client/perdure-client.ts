@@ -5,6 +5,7 @@ import { resolveConfig } from '../config/resolve-config.js';
 import type { AgentRunInput, AgentRunResult, RunLimits, RunStatus } from '../contract/run.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import { resolveServer } from '../server/connection.js';
+import type { RecordedExecution } from '../replay/recorded-execution.js';
 import type { RunRecord } from '../store/store.js';
 import type { FailureFigures } from '../stats/failure-stats.js';
 import { openParts } from './open-parts.js';
@@ -163,6 +164,22 @@ export class Perdure {
       });
     }
     await this.#connected().cancel(run.runId);
+  }
+
+  /**
+   * The histories of a run's executions, the first one first, for replaying them. Rejects with `run_not_found` where the
+   * server has forgotten the run.
+   */
+  histories(run: RunHandle): AsyncIterable<RecordedExecution> {
+    return this.#connected().histories(run.runId);
+  }
+
+  /** The histories of all executions of the store's runs that are open, or closed within that time; default all. */
+  allHistories({ withinMs }: { withinMs?: number } = {}): AsyncIterable<RecordedExecution> {
+    return this.#connected().allHistories({
+      taskQueue: this.taskQueue,
+      ...(withinMs !== undefined && { closedSinceMs: Date.now() - withinMs }),
+    });
   }
 
   /** Link to the run in the Temporal UI, where its address is known. */

@@ -1,4 +1,5 @@
 import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
+import type { RecordedExecution } from '../replay/recorded-execution.js';
 
 /** A workflow's state as the server tells it. */
 export type ServerStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed_out';
@@ -68,5 +69,12 @@ export interface RunServer {
   cancel(id: string): Promise<void>;
   /** True where a worker has asked for work on the queue lately. */
   hasWorker(taskQueue: string): Promise<boolean>;
+  /**
+   * The histories of a run's executions, the first one first: several where it continued as new. Executions that the
+   * server has forgotten are missing at the beginning. Rejects with `run_not_found`.
+   */
+  histories(id: string): AsyncIterable<RecordedExecution>;
+  /** The histories of all executions on the queue, open ones and those closed at `closedSinceMs` or later; newest first. */
+  allHistories(filter: { taskQueue: string; closedSinceMs?: number }): AsyncIterable<RecordedExecution>;
   close(): Promise<void>;
 }

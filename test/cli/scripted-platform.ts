@@ -3,6 +3,8 @@ import { RunHandle } from '../../src/client/run-handle.js';
 import type { Perdure } from '../../src/client/perdure-client.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
 import type { FailureFigures } from '../../src/stats/failure-stats.js';
+import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
+import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
@@ -15,6 +17,8 @@ export interface Script {
   looks?: (RunDescription | Error)[];
   result?: AgentRunResult;
   runs?: RunSummary[];
+  /** What replaying comes to, for each history in order. */
+  replays?: ReplayedExecution[];
   tools?: ManifestTool[];
   stats?: FailureFigures;
   workerIsThere?: boolean;
@@ -108,6 +112,14 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     failurePairs() {
       throw new Error('failurePairs is not scripted');
     },
+    async *histories(run): AsyncGenerator<RecordedExecution> {
+      asked.push(`histories ${run.runId}`);
+      for (const { id } of needed(script.replays, 'replays')) yield execution(id);
+    },
+    async *allHistories(options): AsyncGenerator<RecordedExecution> {
+      asked.push(`allHistories ${JSON.stringify(options)}`);
+      for (const { id } of needed(script.replays, 'replays')) yield execution(id);
+    },
     hasWorker: () => Promise.resolve(script.workerIsThere ?? true),
     runUrl: (run) => `http://ui/${run.runId}`,
     close() {
@@ -137,6 +149,14 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return () => interrupts.delete(listener);
     },
     loadTools: () => Promise.resolve(needed(script.tools, 'tools')),
+    readHistory(file) {
+      asked.push(`readHistory ${file}`);
+      return Promise.resolve(execution(file));
+    },
+    async *replay(executions): AsyncGenerator<ReplayedExecution> {
+      const replays = [...needed(script.replays, 'replays')];
+      for await (const { id } of executions) yield needed(replays.shift(), `replay of ${id}`);
+    },
     openClient: () => opened(client),
     openEngine(options): Promise<Engine> {
       asked.push(`engine ${JSON.stringify(options)}`);
@@ -169,6 +189,10 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
   if (open !== 0) throw new Error(`${open} clients or engines were left open`);
   if (interrupts.size !== 0) throw new Error('a listener for Ctrl-C was left behind');
   return { exitCode, out: out.text, err: err.text, asked, startedWith };
+}
+
+function execution(id: string): RecordedExecution {
+  return { id, executionId: 'execution-1', workflowType: 'agentRun', history: {} };
 }
 
 function needed<T>(value: T | undefined, name: string): T {
