@@ -20,6 +20,7 @@ const folder = fileURLToPath(new URL('./histories/', import.meta.url));
 const parallel = `${folder}v0.1.0-agent-parallel-and-once-1.history.json`;
 
 interface Json {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what an event holds is changed at will here
   events: { eventId: string; eventType: string; [attributes: string]: any }[];
 }
 
