@@ -4,10 +4,13 @@ import { addDev } from './commands/dev.js';
 import { addExport } from './commands/export-failures.js';
 import { addList } from './commands/list.js';
 import { addReplay } from './commands/replay.js';
+import { addLogs } from './commands/logs.js';
 import { addRun } from './commands/run.js';
 import { addShow } from './commands/show.js';
 import { addStats } from './commands/stats.js';
 import { addTools } from './commands/tools.js';
+import { addTranscript } from './commands/transcript.js';
+import { addWatch } from './commands/watch.js';
 import { addWorker } from './commands/worker.js';
 import { exitCodes, type ExitName, exitWords } from './exit-code.js';
 import type { Platform } from './platform.js';
@@ -16,7 +19,7 @@ import { type AddCommand, notes } from './registration.js';
 /** Every command, as `perdure --help` groups them. */
 const GROUPS: readonly [title: string, commands: readonly AddCommand[]][] = [
   ['Start:', [addDev, addWorker, addRun]],
-  ['Look into runs:', [addList, addShow, addStats]],
+  ['Look into runs:', [addList, addShow, addWatch, addLogs, addTranscript, addStats]],
   ['Act on runs:', [addCancel, addReplay]],
   ['Tools and records:', [addTools, addExport]],
 ];
@@ -29,6 +32,7 @@ Examples:
   perdure list --status running
   perdure show run-4k                 any unique beginning of a run's id
   perdure show run-4k --call c3.1     everything about one call
+  perdure watch run-4k                as it goes on: calls, waits, budgets
   perdure stats --since 7d            how the tools do`;
 
 /** The command line. `finish` is given the exit code of the command that ran. */

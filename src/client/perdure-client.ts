@@ -14,7 +14,7 @@ import { type FailurePair, FailureRecords, type StatsOptions } from './failure-r
 import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
-import { type ListOptions, type PerdureParts, RunReader } from './run-reader.js';
+import { type ListOptions, type PerdureParts, RunReader, type TranscriptEntry } from './run-reader.js';
 import type { RunServer } from './run-server.js';
 
 export interface ConnectOptions {
@@ -117,6 +117,21 @@ export class Perdure {
   /** See `RunHandle.describe`. */
   async describe(run: RunHandle): Promise<RunDescription> {
     return await this.#reader.describe(run);
+  }
+
+  /** Looks at a run again and again, as `describe` does; each look reads only what is new. */
+  follow(run: RunHandle): { look(): Promise<RunDescription> } {
+    return this.#reader.follow(run);
+  }
+
+  /** The conversation that the run has reached, first message first. Empty for a person's own workflow. */
+  async transcript(run: RunHandle): Promise<TranscriptEntry[]> {
+    return await this.#reader.transcript(run);
+  }
+
+  /** The limits that a run was started with; `undefined` where no server tells. */
+  async limitsOf(run: RunHandle): Promise<RunLimits | undefined> {
+    return await this.#parts.server?.limits(run.runId);
   }
 
   /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */

@@ -1,24 +1,20 @@
 import type { AgentRunResult } from '../contract/run.js';
 import { taskQueueFor } from '../contract/task-queue.js';
-import type { RecordedCall } from '../contract/transcript.js';
+import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
 import {
   type CallDescription,
-  describeOwnCalls,
-  describeSteps,
   joinRuns,
   type RunDescription,
   type RunState,
   type RunSummary,
-  type StoredTurn,
   summarizeRun,
-  turnsOf,
   withWritten,
-  type WrittenCalls,
 } from './run-description.js';
+import { callsIn, RunSteps } from './run-steps.js';
 import type { RunServer, ServerRun } from './run-server.js';
 
 /** How many of the newest runs are looked at for a list, or for what a mistyped id could have meant. */
@@ -45,6 +41,15 @@ export interface PerdureParts {
 interface NamedRun {
   runId: string;
   runKey: string | undefined;
+}
+
+/** One message of a run's conversation, as the model saw it. */
+export interface TranscriptEntry {
+  /** Node of the transcript. */
+  node: string;
+  /** The model turn that the message came from or answers; absent before the first. */
+  step?: number;
+  message: TranscriptMessage;
 }
 
 /** Reads runs from the store and, where there is one, the server. Changes nothing. */
@@ -91,6 +96,13 @@ export class RunReader {
   }
 
   async describe(run: NamedRun): Promise<RunDescription> {
+    return await this.#describe(run, (stored) => this.stepsOf(stored));
+  }
+
+  async #describe(
+    run: NamedRun,
+    stepsOf: (stored: RunRecord) => Promise<RunDescription['steps']>,
+  ): Promise<RunDescription> {
     const [stored, server] = await Promise.all([this.recordOf(run), this.#server?.describe(run.runId)]);
     if (!stored && !server) {
       throw new PerdureError('run_not_found', `There is no run "${run.runId}".`, {
@@ -101,32 +113,24 @@ export class RunReader {
     return {
       ...summary,
       ...(summary.result && { result: await this.withWholeAnswer(summary.result, run) }),
-      steps: stored ? await this.stepsOf(stored) : [],
+      steps: stored ? await stepsOf(stored) : [],
       ...(server && { server: this.#serverPart(server) }),
     };
   }
 
   async stepsOf(run: RunRecord): Promise<RunDescription['steps']> {
-    const [turns, calls] = await Promise.all([this.#store.listTurns(run.runKey), this.#store.listCalls(run.runKey)]);
-    if (run.head === '') return describeOwnCalls(calls);
-    const path = turnsOf(run.head, turns);
-    return describeSteps(path, calls, await this.#unreadableCalls(path));
+    return await new RunSteps(this.#store, run.runKey).upTo(run.head);
   }
 
-  /** What the model wrote where it could not be read as arguments; the others have theirs in the turn already. */
-  async #unreadableCalls(turns: readonly StoredTurn[]): Promise<WrittenCalls> {
-    const written = new Map<string, RecordedCall>();
-    for (const { result } of turns) {
-      if (result.calls.every((call) => call.status === 'ready')) continue;
-      for (const call of await this.#callsIn(result.head)) written.set(call.callId, call);
-    }
-    return written;
+  /** Looks at one run again and again: each look reads what has changed since the last one, whatever the run's length. */
+  follow(run: NamedRun): { look(): Promise<RunDescription> } {
+    const steps = run.runKey === undefined ? undefined : new RunSteps(this.#store, run.runKey);
+    return { look: () => this.#describe(run, (stored) => steps?.upTo(stored.head) ?? Promise.resolve([])) };
   }
 
   /** The calls of an assistant's message, exactly as the model wrote them. */
   async #callsIn(node: string): Promise<RecordedCall[]> {
-    const message = (await this.#store.getNode(node))?.message;
-    return message?.role === 'assistant' ? message.calls : [];
+    return await callsIn(this.#store, node);
   }
 
   /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
@@ -139,6 +143,19 @@ export class RunReader {
     if (!call || node === undefined) return call;
     const written = (await this.#callsIn(node)).find((one) => one.callId === callId);
     return withWritten(call, written);
+  }
+
+  async transcript(run: NamedRun): Promise<TranscriptEntry[]> {
+    const stored = await this.recordOf(run);
+    if (!stored || stored.head === '') return [];
+    const [chain, turns] = await Promise.all([this.#store.getChain(stored.head), this.#store.listTurns(stored.runKey)]);
+    const stepByNode = new Map(turns.map(({ turn, result }) => [result.head, turn.step]));
+    let step: number | undefined;
+    return chain.map(({ id, message }) => {
+      // What stands between two turns answers the first of them.
+      step = stepByNode.get(id) ?? step;
+      return { node: id, ...(step !== undefined && { step }), message };
+    });
   }
 
   #serverPart(server: ServerRun): NonNullable<RunDescription['server']> {

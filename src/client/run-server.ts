@@ -1,4 +1,4 @@
-import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
+import type { AgentRunInput, AgentRunResult, RunLimits } from '../contract/run.js';
 import type { RecordedExecution } from '../replay/recorded-execution.js';
 
 /** A workflow's state as the server tells it. */
@@ -6,6 +6,8 @@ export type ServerStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 't
 
 /** A call or another activity that the server has not seen the end of. */
 export interface PendingWork {
+  /** Its id in the workflow: that of a call, e.g. `c3.0`, or `turn-3`. */
+  id: string;
   /** Activity type, e.g. `callTool`. */
   activity: string;
   state: 'scheduled' | 'started' | 'cancelling';
@@ -61,6 +63,8 @@ export interface RunServer {
   start(request: StartRequest): Promise<void>;
   /** `undefined` where the server knows no such workflow. */
   describe(id: string): Promise<ServerRun | undefined>;
+  /** The limits that the run was started with; `undefined` until it has begun, and where its history is encrypted. */
+  limits(id: string): Promise<RunLimits | undefined>;
   /** Runs on the task queue, newest first. */
   list(filter: { taskQueue: string; limit: number }): Promise<ServerRun[]>;
   /** Waits for the end, over continue-as-new. Rejects with `run_not_found` where the server knows no such run. */

@@ -9,7 +9,8 @@ import {
 import proto from '@temporalio/proto';
 import type { google, temporal } from '@temporalio/proto';
 import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';
-import type { AgentRunResult } from '../contract/run.js';
+import type { AgentRunResult, RunLimits } from '../contract/run.js';
+import { pinnedLimits } from '../replay/history-words.js';
 import { executionOf, type RecordedExecution } from '../replay/recorded-execution.js';
 import { PerdureError } from './perdure-error.js';
 import { runEndOf } from './run-end.js';
@@ -28,6 +29,8 @@ const UNAUTHENTICATED = 16;
 const POLLER_SILENCE_MS = 70_000;
 /** A server that has not answered by then is as good as gone; nothing here waits longer, except for a run's end. */
 const REQUEST_TIMEOUT_MS = 5_000;
+/** The run's start is its first activity: its result comes within that many events, failed attempts leave none. */
+const LIMITS_WITHIN_EVENTS = 20;
 /** A history has up to 50,000 events and 50 MB (the server's limits), fetched in pages. */
 const HISTORY_TIMEOUT_MS = 60_000;
 /** What the Temporal UI shows of the task on one line. */
@@ -86,6 +89,18 @@ export class TemporalRuns implements RunServer {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
     }
+  }
+
+  async limits(workflowId: string): Promise<RunLimits | undefined> {
+    const { namespace } = this.#options;
+    const answer = await this.#ask(() =>
+      this.#client.workflowService.getWorkflowExecutionHistory({
+        namespace,
+        execution: { workflowId },
+        maximumPageSize: LIMITS_WITHIN_EVENTS,
+      }),
+    );
+    return pinnedLimits(answer.history?.events ?? []);
   }
 
   async list({ taskQueue, limit }: { taskQueue: string; limit: number }): Promise<ServerRun[]> {
@@ -270,6 +285,7 @@ function pendingWork(info: temporal.api.workflow.v1.IPendingActivityInfo): Pendi
   const scheduledAtMs = timestampMs(info.scheduledTime);
   const state = pendingState(info.state);
   return {
+    id: info.activityId ?? '',
     activity: info.activityType?.name ?? 'activity',
     state,
     attempt: info.attempt ?? 1,

@@ -1,6 +1,7 @@
 /** What events of a history stand for, in a person's words. Knows perdure's own activities; reads payloads that are JSON. */
 import proto from '@temporalio/proto';
 import type { google, temporal } from '@temporalio/proto';
+import type { RunLimits } from '../contract/run.js';
 import type { HistoryEvent } from './recorded-execution.js';
 
 const { EventType } = proto.temporal.api.enums.v1;
@@ -140,6 +141,19 @@ export function toolOf(events: readonly HistoryEvent[], callId: string): string 
     const calls = Array.isArray(result?.calls) ? result.calls : [];
     const found = calls.find(({ call }) => call?.callId === callId)?.call?.tool;
     if (typeof found === 'string') return found;
+  }
+  return undefined;
+}
+
+/** The limits that a run of the agent goes by, from the beginning of its history: pinned at start, or carried over. */
+export function pinnedLimits(events: readonly HistoryEvent[]): RunLimits | undefined {
+  for (const event of events) {
+    const input = event.workflowExecutionStartedEventAttributes?.input ?? undefined;
+    const carried = (json(input?.payloads?.[0]) as { carried?: { limits?: RunLimits } } | undefined)?.carried;
+    const started = json(event.activityTaskCompletedEventAttributes?.result?.payloads?.[0]) as
+      { limits?: RunLimits } | undefined;
+    const limits = carried?.limits ?? started?.limits;
+    if (limits) return limits;
   }
   return undefined;
 }

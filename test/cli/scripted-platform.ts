@@ -2,11 +2,12 @@ import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
 import type { Perdure } from '../../src/client/perdure-client.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
+import type { TranscriptEntry } from '../../src/client/run-reader.js';
 import type { FailureFigures } from '../../src/stats/failure-stats.js';
 import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
 import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
-import type { AgentRunResult } from '../../src/contract/run.js';
+import type { AgentRunResult, RunLimits } from '../../src/contract/run.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
 import { runCommandLine } from '../../src/cli/run-command-line.js';
 import { START_MS } from './sample-run.js';
@@ -16,6 +17,8 @@ export interface Script {
   /** Answers of `describe`, in order; an error is thrown. The last one is repeated where `repeatLast` is set. */
   looks?: (RunDescription | Error)[];
   result?: AgentRunResult;
+  limits?: RunLimits;
+  transcript?: TranscriptEntry[];
   runs?: RunSummary[];
   /** What replaying comes to, for each history in order. */
   replays?: ReplayedExecution[];
@@ -94,6 +97,9 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       if (look === undefined) throw new Error(`look ${looks} is not scripted`);
       return look instanceof Error ? Promise.reject(look) : Promise.resolve(look);
     },
+    follow: (run) => ({ look: () => client.describe(run) }),
+    transcript: () => Promise.resolve(needed(script.transcript, 'transcript')),
+    limitsOf: () => Promise.resolve(script.limits),
     describeCall(_run, callId) {
       const calls = needed(script.looks, 'looks').flatMap((look) =>
         look instanceof Error ? [] : look.steps.flatMap((step) => step.calls),

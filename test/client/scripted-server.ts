@@ -45,6 +45,10 @@ export class ScriptedServer implements RunServer {
     return Promise.resolve(false);
   }
 
+  limits(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   histories(): AsyncIterable<RecordedExecution> {
     throw new Error('histories is not scripted');
   }

@@ -39,7 +39,7 @@ export async function showCommand(
   }
 }
 
-function noSuchCall(callId: string, run: RunDescription): PerdureError {
+export function noSuchCall(callId: string, run: RunDescription): PerdureError {
   const known = run.steps.flatMap((step) => step.calls.map((call) => call.callId));
   const which =
     known.length === 0
