@@ -18,6 +18,9 @@ import type { LocalWorker } from './local-worker.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from './platform.js';
 import { StreamScreen } from './stream-screen.js';
 
+/** Who only looks is not kept waiting: the store knows nearly all of it. A server that is there answers in a fraction. */
+const LOOK_TIMEOUT_MS = 2_000;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** This process, its folder, and the servers that can be reached from here. */
@@ -84,10 +87,10 @@ export class LocalPlatform implements Platform {
     const server = await resolveServer({ rootDir: config.rootDir, env: this.#env });
     if (server.kind === 'none') return new Perdure(await openParts(config, undefined));
     try {
-      return new Perdure(await openParts(config, server));
+      return new Perdure(await openParts(config, server, { connectTimeoutMs: LOOK_TIMEOUT_MS }));
     } catch (error) {
       if (!(error instanceof ServerUnreachableError)) throw error;
-      this.err.write(`${error.message}\nWhat follows is what the store knew last.\n`);
+      this.err.write(`The server was not reached: ${error.message}\nWhat follows is what the store knew last.\n`);
       return new Perdure(await openParts(config, undefined));
     }
   }

@@ -1,3 +1,4 @@
+import type { FailureClass } from '../contract/failure.js';
 import type { AgentRunResult } from '../contract/run.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
@@ -19,11 +20,21 @@ import type { RunServer, ServerRun } from './run-server.js';
 
 /** How many of the newest runs are looked at for a list, or for what a mistyped id could have meant. */
 const LISTED_RUNS = 1_000;
+/** Calls that are read at once for a list. */
+const PAGE_CALLS = 500;
 /** How many runs a list asks the server for one by one; more of them are shown as the store last knew them. */
 const ASKED_SINGLY = 50;
 
 export interface ListOptions {
   state?: RunState;
+  /** Only runs that called this tool. With `failureClass`: in which a call of it failed so. */
+  tool?: string;
+  /** Only runs in which a call failed with this class. */
+  failureClass?: FailureClass;
+  /** Only runs that started at this time or later, epoch milliseconds. */
+  startedSinceMs?: number;
+  /** Only runs that started before this time, epoch milliseconds. */
+  startedBeforeMs?: number;
   /** Default 1,000. */
   limit?: number;
 }
@@ -52,6 +63,12 @@ export interface TranscriptEntry {
   message: TranscriptMessage;
 }
 
+function isWanted(run: RunSummary, { state, startedSinceMs, startedBeforeMs }: ListOptions): boolean {
+  if (state !== undefined && run.state !== state) return false;
+  if (startedSinceMs !== undefined && run.startedAtMs < startedSinceMs) return false;
+  return startedBeforeMs === undefined || run.startedAtMs < startedBeforeMs;
+}
+
 /** Reads runs from the store and, where there is one, the server. Changes nothing. */
 export class RunReader {
   readonly #store: Store;
@@ -66,11 +83,36 @@ export class RunReader {
 
   /** The newest run first. */
   async list(options: ListOptions = {}): Promise<RunSummary[]> {
-    const limit = options.limit ?? LISTED_RUNS;
+    const { limit = LISTED_RUNS, ...filter } = options;
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
     // A state may be known from the server alone, so the store cannot choose by it.
-    const stored = await this.#store.listRuns({ limit: options.state === undefined ? limit : LISTED_RUNS });
-    const runs = joinRuns(stored, await this.#onServer(stored));
-    return runs.filter((run) => options.state === undefined || run.state === options.state).slice(0, limit);
+    const stored = await this.#store.listRuns({ limit: isFiltered ? LISTED_RUNS : limit });
+    const [onServer, called] = await Promise.all([this.#onServer(stored), this.#runsWithCall(filter)]);
+    return joinRuns(stored, onServer)
+      .filter((run) => isWanted(run, filter) && (!called || (run.runKey !== undefined && called.has(run.runKey))))
+      .slice(0, limit);
+  }
+
+  /** Keys of the runs with a call as wanted; `undefined` where none is. Reads the store's calls page by page. */
+  async #runsWithCall(filter: ListOptions): Promise<Set<string> | undefined> {
+    const { tool, failureClass, startedSinceMs = 0 } = filter;
+    if (tool === undefined && failureClass === undefined) return undefined;
+    const found = new Set<string>();
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const page: Awaited<ReturnType<Store['listCallsSince']>> = await this.#store.listCallsSince({
+        // A run's calls come after its start.
+        sinceMs: startedSinceMs,
+        after,
+        limit: PAGE_CALLS,
+      });
+      for (const { row } of page.calls) {
+        if (tool !== undefined && row.tool !== tool) continue;
+        const failure = row.outcome && 'failure' in row.outcome ? row.outcome.failure.class : undefined;
+        if (failureClass === undefined || failure === failureClass) found.add(row.runKey);
+      }
+      after = page.next;
+    }
+    return found;
   }
 
   /** The agent's runs on the server, and those of people's own workflows that the store takes for running. */
