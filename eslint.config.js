@@ -104,7 +104,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['test/**/*.ts', 'examples/**/*.ts'],
+    files: ['test/**/*.ts', 'examples/**/*.ts', 'templates/**/*.ts'],
     rules: {
       // Tests read what JSON, fakes and servers give; asserting on it is their business.
       '@typescript-eslint/no-unsafe-assignment': 'off',

@@ -13,13 +13,19 @@ import { resolveModel } from '../models/resolve-model.js';
 import { type FoundServer, openServer, resolveServer, ServerUnreachableError } from '../server/connection.js';
 import type { DevServer } from '../server/dev-server.js';
 import { buildManifest } from '../tools/manifest.js';
+import type { CompletionValues } from './complete.js';
+import { createProject, type CreatedProject } from './create-project.js';
 import { exitCodes } from './exit-code.js';
 import type { LocalWorker } from './local-worker.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from './platform.js';
+import { oneLine } from './render/text-width.js';
 import { StreamScreen } from './stream-screen.js';
 
 /** Who only looks is not kept waiting: the store knows nearly all of it. A server that is there answers in a fraction. */
 const LOOK_TIMEOUT_MS = 2_000;
+
+/** As many as a shell can show. */
+const COMPLETED_RUNS = 100;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,11 +35,13 @@ export class LocalPlatform implements Platform {
   readonly err: Screen;
   readonly #cwd: string;
   readonly #env: Environment;
+  readonly #version: string;
   #configFile: string | undefined;
 
-  constructor(options: { cwd: string; env: Environment }) {
+  constructor(options: { cwd: string; env: Environment; version: string }) {
     this.#cwd = options.cwd;
     this.#env = options.env;
+    this.#version = options.version;
     this.out = new StreamScreen(process.stdout, options.env);
     this.err = new StreamScreen(process.stderr, options.env);
   }
@@ -68,6 +76,26 @@ export class LocalPlatform implements Platform {
 
   async loadTools(): Promise<ManifestTool[]> {
     return buildManifest((await this.#loadConfig()).tools).tools;
+  }
+
+  async createProject(dir: string): Promise<CreatedProject> {
+    return await createProject(resolve(this.#cwd, dir), { version: this.#version });
+  }
+
+  async completionValues({ run }: { run: string }): Promise<CompletionValues> {
+    const config = await this.#loadConfig();
+    const client = new Perdure(await openParts(config, undefined));
+    try {
+      const runs = await client.list({ limit: COMPLETED_RUNS });
+      const steps = runs.some(({ id }) => id === run) ? (await client.describe(await client.get(run))).steps : [];
+      return {
+        runs: runs.map(({ id, state, task }) => ({ id, about: oneLine(`${state}: ${task.slice(0, 60)}`) })),
+        tools: config.tools.map((tool) => tool.definition.name),
+        calls: steps.flatMap(({ calls }) => calls.map(({ callId, tool }) => ({ id: callId, about: oneLine(tool) }))),
+      };
+    } finally {
+      await client.close();
+    }
   }
 
   async *replay(executions: AsyncIterable<RecordedExecution>): AsyncGenerator<ReplayedExecution> {

@@ -1,6 +1,8 @@
 /** What commands need of the world around them. The real one is in `local-platform.ts`; tests bring their own. */
 import type { ManifestTool } from '../contract/manifest.js';
 import type { Perdure } from '../client/perdure-client.js';
+import type { CompletionValues } from './complete.js';
+import type { CreatedProject } from './create-project.js';
 import type { RecordedExecution } from '../replay/recorded-execution.js';
 import type { ReplayedExecution } from '../replay/replay-executions.js';
 
@@ -75,6 +77,10 @@ export interface Platform {
   onInterrupt(listener: () => void): () => void;
   /** The configuration's tools, as a run started now would pin them. */
   loadTools(): Promise<ManifestTool[]>;
+  /** Writes a new project; rejects with `usage` where it would overwrite anything. */
+  createProject(dir: string): Promise<CreatedProject>;
+  /** What a shell may complete with, from configuration and store alone. Rejects where either cannot be read. */
+  completionValues(line: { run: string }): Promise<CompletionValues>;
   /** Replays histories with the configuration's workflow code, one after another as they come. */
   replay(executions: AsyncIterable<RecordedExecution>): AsyncIterable<ReplayedExecution>;
   /** A history that somebody exported; throws `ConfigError` where the file holds none. */

@@ -1,7 +1,9 @@
 import { Command } from 'commander';
 import { addCancel } from './commands/cancel.js';
+import { addCompletion } from './commands/completion.js';
 import { addDev } from './commands/dev.js';
 import { addExport } from './commands/export-failures.js';
+import { addInit } from './commands/init.js';
 import { addList } from './commands/list.js';
 import { addReplay } from './commands/replay.js';
 import { addLogs } from './commands/logs.js';
@@ -18,14 +20,16 @@ import { type AddCommand, notes } from './registration.js';
 
 /** Every command, as `perdure --help` groups them. */
 const GROUPS: readonly [title: string, commands: readonly AddCommand[]][] = [
-  ['Start:', [addDev, addWorker, addRun]],
+  ['Start:', [addInit, addDev, addWorker, addRun]],
   ['Look into runs:', [addList, addShow, addWatch, addLogs, addTranscript, addStats]],
   ['Act on runs:', [addCancel, addReplay]],
   ['Tools and records:', [addTools, addExport]],
+  ['Set-up:', [addCompletion]],
 ];
 
 const EXAMPLES = `
 Examples:
+  perdure init my-agent               a new project that runs at once
   perdure dev                         server, worker and Temporal UI
   perdure run "Refund order 1042"     the answer on stdout, progress on stderr
   perdure run --max-steps 50 - < task.txt

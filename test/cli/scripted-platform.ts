@@ -8,6 +8,7 @@ import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
 import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { AgentRunResult, RunLimits } from '../../src/contract/run.js';
+import type { CompletionValues } from '../../src/cli/complete.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
 import { runCommandLine } from '../../src/cli/run-command-line.js';
 import { START_MS } from './sample-run.js';
@@ -18,6 +19,7 @@ export interface Script {
   looks?: (RunDescription | Error)[];
   result?: AgentRunResult;
   limits?: RunLimits;
+  completion?: CompletionValues;
   transcript?: TranscriptEntry[];
   runs?: RunSummary[];
   /** What replaying comes to, for each history in order. */
@@ -155,6 +157,11 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return () => interrupts.delete(listener);
     },
     loadTools: () => Promise.resolve(needed(script.tools, 'tools')),
+    createProject(dir) {
+      asked.push(`createProject ${dir}`);
+      return Promise.resolve({ dir: `/work/${dir}`, files: ['package.json'] });
+    },
+    completionValues: () => Promise.resolve(needed(script.completion, 'completion')),
     readHistory(file) {
       asked.push(`readHistory ${file}`);
       return Promise.resolve(execution(file));

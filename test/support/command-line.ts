@@ -26,9 +26,10 @@ export class CommandLine {
   start(
     args: string[],
     more: Readonly<Record<string, string>> = {},
+    cwd = this.dir,
   ): { child: ChildProcess; ended: Promise<Ended>; errHas(text: string): Promise<void> } {
     const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...env } = process.env;
-    const child = spawn(process.execPath, [bin, ...args], { cwd: this.dir, env: { ...env, NO_COLOR: '1', ...more } });
+    const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...env, NO_COLOR: '1', ...more } });
     this.#running.add(child);
     let [out, err] = ['', ''];
     child.stdout.on('data', (data: Buffer) => (out += data.toString()));
