@@ -28,6 +28,7 @@ const boundaries = [
   { folder: 'config', except: edges },
   { folder: 'server', folders: ['contract', 'config'] },
   { folder: 'guards', folders: ['contract', 'policy', 'store', 'results', 'tools'] },
+  { folder: 'replay', folders: ['contract', 'config'] },
   { folder: 'activities', except: ['workflows', 'client', 'cli', 'worker'] },
   { folder: 'client', except: ['activities', 'cli'] },
   { folder: 'cli', except: ['activities'] },

@@ -1,7 +1,7 @@
-import type { ScriptedConversation } from 'perdure/testing';
+import type { ScriptedConversation, ScriptedReply } from 'perdure/testing';
 
 /** The scripted model: a function of the conversation so far. It refunds the order whose number the task names. */
-export default (conversation: ScriptedConversation) => {
+export default (conversation: ScriptedConversation): ScriptedReply => {
   const orderId = /\d{4}/.exec(conversation.task)?.[0] ?? '1042';
   switch (conversation.turn) {
     case 0:
