@@ -2,7 +2,7 @@ import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
 import { ConfigError } from '../config/config-error.js';
 import type { RecordedExecution } from '../replay/recorded-execution.js';
 import { type ReplayedExecution, replayExecutions } from '../replay/replay-executions.js';
-import { workflowCode } from '../workflow-code.js';
+import { workflowCode } from '../worker/workflow-code.js';
 
 /** Replays in this process. Rejects with a `ConfigError` where the user's workflow file cannot be bundled. */
 export async function* replayLocally(options: {

@@ -6,6 +6,8 @@ import { addExport } from './commands/export-failures.js';
 import { addInit } from './commands/init.js';
 import { addList } from './commands/list.js';
 import { addReplay } from './commands/replay.js';
+import { addResolve } from './commands/resolve.js';
+import { addRetry } from './commands/retry.js';
 import { addLogs } from './commands/logs.js';
 import { addRun } from './commands/run.js';
 import { addShow } from './commands/show.js';
@@ -22,7 +24,7 @@ import { type AddCommand, notes } from './registration.js';
 const GROUPS: readonly [title: string, commands: readonly AddCommand[]][] = [
   ['Start:', [addInit, addDev, addWorker, addRun]],
   ['Look into runs:', [addList, addShow, addWatch, addLogs, addTranscript, addStats]],
-  ['Act on runs:', [addCancel, addReplay]],
+  ['Act on runs:', [addRetry, addResolve, addCancel, addReplay]],
   ['Tools and records:', [addTools, addExport]],
   ['Set-up:', [addCompletion]],
 ];
@@ -37,6 +39,7 @@ Examples:
   perdure show run-4k                 any unique beginning of a run's id
   perdure show run-4k --call c3.1     everything about one call
   perdure watch run-4k                as it goes on: calls, waits, budgets
+  perdure retry run-4k                go on after the tool was mended
   perdure stats --since 7d            how the tools do`;
 
 /** The command line. `finish` is given the exit code of the command that ran. */

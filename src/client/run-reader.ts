@@ -11,6 +11,7 @@ import {
   joinRuns,
   type RunDescription,
   type RunState,
+  runState,
   type RunSummary,
   summarizeRun,
   withWritten,
@@ -220,6 +221,14 @@ export class RunReader {
     const stored = await this.recordOf(run);
     const message = stored && (await this.#store.getNode(stored.head))?.message;
     return message?.role === 'assistant' && message.text !== '' ? { ...result, answer: message.text } : result;
+  }
+
+  /** How the run ended, if it has: one that goes on in another execution has not. */
+  async endOf(run: NamedRun): Promise<AgentRunResult | undefined> {
+    const stored = await this.recordOf(run);
+    if (!stored?.result) return undefined;
+    const server = await this.#server?.describe(run.runId);
+    return runState(stored, server) === stored.status ? stored.result : undefined;
   }
 
   async recordOf(run: NamedRun): Promise<RunRecord | undefined> {

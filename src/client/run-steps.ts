@@ -1,4 +1,6 @@
+import type { Outcome } from '../contract/call.js';
 import type { RecordedCall } from '../contract/transcript.js';
+import { turnsOf } from '../policy/resume-run.js';
 import type { CallRecord, Store } from '../store/store.js';
 import {
   describeOwnCalls,
@@ -6,13 +8,12 @@ import {
   keyOf,
   type StepDescription,
   type StoredTurn,
-  turnsOf,
   type WrittenCall,
 } from './run-description.js';
 
 /**
  * The steps of one run, for looking at it again and again. What cannot change any more is kept: turns never do, and a call
- * that has its outcome keeps it. So a look costs what is new and what is under way, and not the run's length.
+ * that has its outcome keeps it, unless nobody knows whether it happened and a person settles it. So a look costs what is new and what is under way, and not the run's length.
  */
 export class RunSteps {
   readonly #store: Store;
@@ -57,7 +58,8 @@ export class RunSteps {
     if (!step) throw new TypeError('RunSteps: a turn has no step');
     // A call that was never scheduled has no row: it is answered by the turn itself, or waits.
     const isEnded = turn.result.calls.every(
-      (call) => call.status === 'answered' || found.some(({ row }) => row.key === call.call.key && row.outcome),
+      (call) =>
+        call.status === 'answered' || found.some(({ row }) => row.key === call.call.key && isFinal(row.outcome)),
     );
     if (isEnded) this.#ended.set(turn.result.head, step);
     return step;
@@ -74,4 +76,9 @@ export class RunSteps {
 export async function callsIn(store: Store, node: string): Promise<RecordedCall[]> {
   const message = (await store.getNode(node))?.message;
   return message?.role === 'assistant' ? message.calls : [];
+}
+
+function isFinal(outcome: Outcome | undefined): boolean {
+  if (!outcome) return false;
+  return !('failure' in outcome) || outcome.failure.class !== 'outcome_unknown';
 }

@@ -9,7 +9,8 @@ import {
 import proto from '@temporalio/proto';
 import type { google, temporal } from '@temporalio/proto';
 import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';
-import type { AgentRunResult, RunLimits } from '../contract/run.js';
+import type { AgentRunResult } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import { pinnedLimits } from '../replay/history-words.js';
 import { executionOf, type RecordedExecution } from '../replay/recorded-execution.js';
 import { PerdureError } from './perdure-error.js';
@@ -33,6 +34,8 @@ const REQUEST_TIMEOUT_MS = 5_000;
 const LIMITS_WITHIN_EVENTS = 20;
 /** A history has up to 50,000 events and 50 MB (the server's limits), fetched in pages. */
 const HISTORY_TIMEOUT_MS = 60_000;
+/** One failed workflow task may be a lost worker; three in a row fail for what is in the run or in its code. */
+const STUCK_AFTER_ATTEMPTS = 3;
 /** What the Temporal UI shows of the task on one line. */
 const TASK_PREVIEW_CHARACTERS = 200;
 
@@ -59,7 +62,7 @@ export class TemporalRuns implements RunServer {
     return uiUrl && `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(id)}`;
   }
 
-  async start({ id, input, taskQueue }: StartRequest): Promise<void> {
+  async start({ id, input, taskQueue, again }: StartRequest): Promise<void> {
     const task = preview(input.task);
     try {
       await this.#ask(() =>
@@ -67,8 +70,8 @@ export class TemporalRuns implements RunServer {
           workflowId: id,
           taskQueue,
           args: [input],
-          // One name is one run for as long as anybody can look it up.
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          // One name is one run for as long as anybody can look it up; what goes on is that run.
+          workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
           workflowIdConflictPolicy: 'FAIL',
           memo: { runKey: input.runKey, task },
           staticSummary: task,
@@ -83,8 +86,13 @@ export class TemporalRuns implements RunServer {
   async describe(id: string): Promise<ServerRun | undefined> {
     try {
       const description = await this.#ask(() => this.#client.workflow.getHandle(id).describe());
-      const pending = description.raw.pendingActivities ?? [];
-      return { ...serverRun(description), pending: pending.map(pendingWork) };
+      const { pendingActivities, pendingWorkflowTask } = description.raw;
+      const attempts = pendingWorkflowTask?.attempt ?? 1;
+      return {
+        ...serverRun(description),
+        pending: (pendingActivities ?? []).map(pendingWork),
+        ...(attempts >= STUCK_AFTER_ATTEMPTS && { stuck: { attempts, reason: await this.#whyStuck(id) } }),
+      };
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
@@ -101,6 +109,19 @@ export class TemporalRuns implements RunServer {
       }),
     );
     return pinnedLimits(answer.history?.events ?? []);
+  }
+
+  /** What the last failed workflow task says; the server keeps the first failure of a row of them. */
+  async #whyStuck(id: string): Promise<string> {
+    const { history } = await this.#ask(() =>
+      this.#client.workflowService.getWorkflowExecutionHistoryReverse({
+        namespace: this.#options.namespace,
+        execution: { workflowId: id },
+        maximumPageSize: 20,
+      }),
+    );
+    const failed = history?.events?.find((event) => event.workflowTaskFailedEventAttributes);
+    return failed?.workflowTaskFailedEventAttributes?.failure?.message ?? 'the server does not say why';
   }
 
   async list({ taskQueue, limit }: { taskQueue: string; limit: number }): Promise<ServerRun[]> {
@@ -133,6 +154,15 @@ export class TemporalRuns implements RunServer {
     const run = await this.describe(id);
     if (run?.status !== 'running') throw runNotFound(id);
     await this.#ask(() => this.#client.workflow.getHandle(id).cancel());
+  }
+
+  async terminate(id: string, reason: string): Promise<void> {
+    try {
+      await this.#ask(() => this.#client.workflow.getHandle(id).terminate(reason));
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) throw runNotFound(id, error);
+      throw error;
+    }
   }
 
   async hasWorker(taskQueue: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { Effect } from './effect.js';
 import type { FailureClass } from './failure.js';
 import type { JsonObject } from './json.js';
-import type { RunLimits } from './run.js';
+import type { RunLimits } from './run-limits.js';
 import type { BreakerLimits, LimiterLimits, RetryBudgetLimits } from './shared-limits.js';
 
 /** Who decides on a retry of one failure class of one tool. */
@@ -90,6 +90,8 @@ export interface ToolSummary {
   timeoutMs: number;
   budgetMs: number;
   polling?: true;
+  /** Its failures are its output. Absent in runs that were started before guards took notice of it. */
+  verbatim?: true;
   taskQueue?: string;
   /** Present where the tool is an agent: the workflow starts a child run instead of an activity. */
   agent?: Omit<AgentSpec, 'tools'>;

@@ -1,7 +1,7 @@
 /** What events of a history stand for, in a person's words. Knows perdure's own activities; reads payloads that are JSON. */
 import proto from '@temporalio/proto';
 import type { google, temporal } from '@temporalio/proto';
-import type { RunLimits } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import type { HistoryEvent } from './recorded-execution.js';
 
 const { EventType } = proto.temporal.api.enums.v1;

@@ -18,8 +18,9 @@ import {
 import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
-import type { Transaction } from './postgres-transaction.js';
-import type { AttemptRecord, CallPage, CallRecord, LedgerRendering, RecordedOutcome } from './store.js';
+import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
+import { isRelaxedEvent } from './relaxed-writes.js';
+import type { AttemptRecord, CallPage, CallRecord, Intervening, LedgerRendering, RecordedOutcome } from './store.js';
 
 const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
   VALUES (${CALL_COLUMNS.map((_, index) => `$${String(index + 1)}`).join(', ')})`;
@@ -36,13 +37,14 @@ export function callOperations(database: PostgresDatabase) {
     applyLedger: (key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> =>
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
+          if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
           const [[found], nowMs] = await Promise.all([
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
             tx.now(),
           ]);
           const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);
           if (write) {
-            // No row is written after its outcome, so a stored rendering is never overwritten here.
+            // No row is written after its outcome, except by a person's intervention: a rendering is never overwritten.
             const row = callRow(write, rendered && renderingOf(event, write, rendered));
             const started = startedAttempt(key, event, verdict);
             await tx.commit([writeCall(tx, row, found !== undefined), ...(started ? [writeAttempt(tx, started)] : [])]);
@@ -106,7 +108,7 @@ export function callOperations(database: PostgresDatabase) {
 }
 
 /** The rows that outcomes are about, locked in one order in every process. */
-export function lockCalls(tx: Transaction, outcomes: RecordedOutcome[]): Promise<CallRow[]> {
+export function lockCalls(tx: Transaction, outcomes: { key: string }[]): Promise<CallRow[]> {
   return tx.query<CallRow>('SELECT * FROM calls WHERE key = ANY ($1) ORDER BY key FOR UPDATE', [
     outcomes.map(({ key }) => key),
   ]);
@@ -129,6 +131,25 @@ export function writeOutcomes(
   });
   writes.sort((a, b) => (a.key < b.key ? -1 : 1));
   return writes.map((row) => writeCall(tx, row, existing.has(row.key)));
+}
+
+/** Applies all of the events to the locked rows, or none; then says which was refused. */
+export function applyEvents(
+  tx: Transaction,
+  events: Intervening['ledger'],
+  found: CallRow[],
+  nowMs: number,
+): { writes: Promise<unknown>[] } | { refused: { key: string; verdict: LedgerVerdict } } {
+  const rows = new Map(found.map((row) => [row.key, readCall(row)]));
+  const changes = events.map(({ key, event, rendered }) => {
+    return { key, event, rendered, ...ledgerTransition(key, rows.get(key), event, nowMs) };
+  });
+  const refused = changes.find(({ verdict }) => verdict.type !== 'accepted');
+  if (refused) return { refused: { key: refused.key, verdict: refused.verdict } };
+  const writes = changes.flatMap(({ write, event, rendered }) =>
+    write ? [callRow(write, rendered && renderingOf(event, write, rendered))] : [],
+  );
+  return { writes: writes.map((row) => writeCall(tx, row, true)) };
 }
 
 /** Adds the record of a start, or completes it: what is there stays. */

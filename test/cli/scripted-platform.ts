@@ -1,13 +1,14 @@
+import type { RetryPlan } from '../../src/client/run-retry.js';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
-import type { Perdure } from '../../src/client/perdure-client.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
 import type { TranscriptEntry } from '../../src/client/run-reader.js';
 import type { FailureFigures } from '../../src/stats/failure-stats.js';
 import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
 import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
-import type { AgentRunResult, RunLimits } from '../../src/contract/run.js';
+import type { AgentRunResult } from '../../src/contract/run.js';
+import type { RunLimits } from '../../src/contract/run-limits.js';
 import type { CompletionValues } from '../../src/cli/complete.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
 import { runCommandLine } from '../../src/cli/run-command-line.js';
@@ -26,6 +27,7 @@ export interface Script {
   replays?: ReplayedExecution[];
   tools?: ManifestTool[];
   stats?: FailureFigures;
+  retryPlan?: RetryPlan;
   workerIsThere?: boolean;
   embedded?: boolean;
   /** Ctrl-C while this look (1 is the first) is waited for. */
@@ -112,6 +114,15 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       asked.push(`cancel ${run.runId}`);
       return Promise.resolve();
     },
+    retry(run, options) {
+      asked.push(`retry ${run.runId} ${JSON.stringify(options)}`);
+      return Promise.resolve(script.retryPlan ?? { rerun: [], unresolved: [] });
+    },
+    resolve(run, callId, options) {
+      asked.push(`resolve ${run.runId} ${callId} ${JSON.stringify(options)}`);
+      const base = { callId, tool: 'print_label', key: 'k1:a', attempts: 1, elapsedMs: 5 };
+      return Promise.resolve({ ...base, status: 'succeeded', result: { inline: options.result ?? null } });
+    },
     waitForResult: () => Promise.resolve(needed(script.result, 'result')),
     stats(options) {
       asked.push(`stats ${JSON.stringify(options)}`);
@@ -135,7 +146,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return Promise.resolve();
     },
   };
-  const handle = (runId: string): RunHandle => new RunHandle(client as unknown as Perdure, { runId, runKey: 'key-1' });
+  const handle = (runId: string): RunHandle => new RunHandle(client, { runId, runKey: 'key-1' });
   const never = new Promise<never>(() => undefined);
   const opened = <T>(value: T): Promise<T> => {
     if (script.openFails) return Promise.reject(script.openFails);

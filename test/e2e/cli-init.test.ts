@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CommandLine, openCommandLine } from '../support/command-line.js';
+import { Project } from '../support/command-line.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const bin = join(root, 'bin', 'perdure.js');
 const run = promisify(execFile);
 
-let shop: CommandLine;
+let shop: Project;
 let project: string;
 beforeAll(async () => {
-  shop = await openCommandLine({});
+  shop = await Project.open({});
   project = join(shop.dir, 'my-agent');
 });
-afterAll(() => shop.close());
+afterAll(() => shop[Symbol.asyncDispose]());
 
 /** Commands in the new project's folder. */
 const inProject = (...args: string[]) => shop.start(args, {}, project).ended;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunSummary } from '../../src/client/run-description.js';
 import type { TranscriptEntry } from '../../src/client/run-reader.js';
-import { type CommandLine, openCommandLine } from '../support/command-line.js';
+import { Project } from '../support/command-line.js';
 
 /** A tool that fails twice before it succeeds, waiting a second each time; one that always refuses; one that is quick. */
 const config = `
@@ -31,17 +31,17 @@ export default ({ messages }) => {
 };`;
 
 describe('with perdure dev', () => {
-  let shop: CommandLine;
-  let dev: ReturnType<CommandLine['start']>;
+  let shop: Project;
+  let dev: ReturnType<Project['start']>;
   beforeAll(async () => {
-    shop = await openCommandLine({ 'perdure.config.ts': config, 'script.ts': script });
+    shop = await Project.open({ 'perdure.config.ts': config, 'script.ts': script });
     dev = shop.start(['dev']);
     await dev.errHas('Ctrl-C stops.');
   });
   afterAll(async () => {
     if (dev.child.exitCode === null) dev.child.kill('SIGINT');
     await dev.ended;
-    await shop.close();
+    await shop[Symbol.asyncDispose]();
   });
 
   it('watch tells of each attempt until the run ends, and ends as the run did', async () => {

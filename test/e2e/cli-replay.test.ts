@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
 import { findTemporalCli } from '../../src/server/temporal-cli.js';
-import { type CommandLine, openCommandLine } from '../support/command-line.js';
+import { Project } from '../support/command-line.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -36,10 +36,10 @@ const after = before
   .replace('return await', 'await sleep(5_000);\n  return await');
 
 describe('perdure replay', () => {
-  let shop: CommandLine;
-  let dev: ReturnType<CommandLine['start']>;
+  let shop: Project;
+  let dev: ReturnType<Project['start']>;
   beforeAll(async () => {
-    shop = await openCommandLine({ 'perdure.config.ts': config, 'script.json': script, 'workflows.ts': before });
+    shop = await Project.open({ 'perdure.config.ts': config, 'script.json': script, 'workflows.ts': before });
     // As npm would install it.
     await mkdir(join(shop.dir, 'node_modules'));
     await symlink(root, join(shop.dir, 'node_modules', 'perdure'));
@@ -51,7 +51,7 @@ describe('perdure replay', () => {
   afterAll(async () => {
     dev.child.kill('SIGINT');
     await dev.ended;
-    await shop.close();
+    await shop[Symbol.asyncDispose]();
   });
 
   it('replays every execution of a run and ends with 0', async () => {

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CommandLine, openCommandLine } from '../support/command-line.js';
+import { Project } from '../support/command-line.js';
 
 const config = `
 import { defineConfig, defineTool } from 'perdure';
@@ -30,14 +30,14 @@ export default ({ messages }) => {
   return { text: 'Seen: ' + task };
 };`;
 
-const openShop = (): Promise<CommandLine> => openCommandLine({ 'perdure.config.ts': config, 'script.ts': script });
+const openShop = (): Promise<Project> => Project.open({ 'perdure.config.ts': config, 'script.ts': script });
 
 describe('without a server', () => {
-  let shop: CommandLine;
+  let shop: Project;
   beforeAll(async () => {
     shop = await openShop();
   });
-  afterAll(() => shop.close());
+  afterAll(() => shop[Symbol.asyncDispose]());
 
   it('run starts one, prints the answer alone on standard output, and leaves nothing running', async () => {
     const { code, out, err } = await shop.run('run', '--id', 'first', 'task one');
@@ -90,8 +90,8 @@ describe('without a server', () => {
 });
 
 describe('with perdure dev', () => {
-  let shop: CommandLine;
-  let dev: ReturnType<CommandLine['start']>;
+  let shop: Project;
+  let dev: ReturnType<Project['start']>;
   beforeAll(async () => {
     shop = await openShop();
     dev = shop.start(['dev']);
@@ -100,7 +100,7 @@ describe('with perdure dev', () => {
   afterAll(async () => {
     dev.child.kill('SIGINT');
     const { code } = await dev.ended;
-    await shop.close();
+    await shop[Symbol.asyncDispose]();
     expect(code).toBe(0);
   });
 

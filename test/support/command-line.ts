@@ -14,22 +14,40 @@ export interface Ended {
   err: string;
 }
 
-/** A command line of its own; everything that is started here has ended when the tests have. */
-export class CommandLine {
+/** A command that runs. */
+export interface Running {
+  child: ChildProcess;
+  ended: Promise<Ended>;
+  /** Waits until standard error has the text; a regular expression's first group is returned. */
+  errHas(text: string | RegExp): Promise<string>;
+  /** Standard error so far. */
+  err(): string;
+}
+
+/** A folder with a configuration, and the command line in it. Disposing of it fails where something was left running. */
+export class Project implements AsyncDisposable {
   readonly dir: string;
+  readonly #env: NodeJS.ProcessEnv;
   readonly #running = new Set<ChildProcess>();
 
-  constructor(dir: string) {
+  private constructor(dir: string, env: NodeJS.ProcessEnv) {
     this.dir = dir;
+    this.#env = env;
   }
 
-  start(
-    args: string[],
-    more: Readonly<Record<string, string>> = {},
-    cwd = this.dir,
-  ): { child: ChildProcess; ended: Promise<Ended>; errHas(text: string): Promise<void> } {
-    const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...env } = process.env;
-    const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...env, NO_COLOR: '1', ...more } });
+  /** `files` by name; `env` on top of this process's, without its own choice of a Temporal server. */
+  static async open(files: Record<string, string>, env: NodeJS.ProcessEnv = {}): Promise<Project> {
+    const dir = await mkdtemp(join(tmpdir(), 'perdure-project-'));
+    for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
+    return new Project(dir, env);
+  }
+
+  start(args: string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running {
+    const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...inherited } = process.env;
+    const child = spawn(process.execPath, [bin, ...args], {
+      cwd,
+      env: { ...inherited, NO_COLOR: '1', ...this.#env, ...env },
+    });
     this.#running.add(child);
     let [out, err] = ['', ''];
     child.stdout.on('data', (data: Buffer) => (out += data.toString()));
@@ -38,26 +56,21 @@ export class CommandLine {
       this.#running.delete(child);
       return { code: code as number | null, out, err };
     });
-    const errHas = (text: string): Promise<void> =>
-      vi.waitFor(() => expect(err).toContain(text), { timeout: 40_000, interval: 50 });
-    return { child, ended, errHas };
+    const errHas = async (text: string | RegExp): Promise<string> => {
+      await vi.waitFor(() => expect(err).toMatch(text), { timeout: 60_000, interval: 50 });
+      return typeof text === 'string' ? text : (text.exec(err)?.[1] ?? '');
+    };
+    return { child, ended, errHas, err: () => err };
   }
 
   async run(...args: string[]): Promise<Ended> {
     return await this.start(args).ended;
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const left = [...this.#running];
     for (const child of left) child.kill('SIGKILL');
     await rm(this.dir, { recursive: true, force: true });
     expect(left.map((child) => child.spawnargs)).toEqual([]);
   }
-}
-
-/** A folder with these files, to run commands in. */
-export async function openCommandLine(files: Readonly<Record<string, string>>): Promise<CommandLine> {
-  const dir = await mkdtemp(join(tmpdir(), 'perdure-cli-'));
-  for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
-  return new CommandLine(dir);
 }

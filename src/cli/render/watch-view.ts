@@ -1,5 +1,5 @@
 import { type CallDescription, countersOf, type RunDescription } from '../../client/run-description.js';
-import type { RunLimits } from '../../contract/run.js';
+import type { RunLimits } from '../../contract/run-limits.js';
 import { callLine } from './call-lines.js';
 import { formatDuration } from './duration.js';
 import { isEnded } from './progress.js';

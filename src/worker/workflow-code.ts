@@ -1,18 +1,15 @@
-/** The workflow code that workers run and replays are compared with. */
 import { existsSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, type WorkerOptions, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { bundleWorkflowCode } from '@temporalio/worker';
+import type { WorkerOptions, WorkflowBundleWithSourceMap } from '@temporalio/worker';
 
-/**
- * The user's own workflow file, or perdure's workflows, bundled at build time: bundling at start would cost each
- * restarted worker about two seconds.
- */
+/** The workflows bundled at build time: bundling at start would cost each restarted worker about two seconds. */
 export async function workflowCode(
   workflowsPath: string | undefined,
 ): Promise<Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'>> {
   if (workflowsPath !== undefined) return { workflowsPath };
-  const bundle = fileURLToPath(new URL('./workflow-bundle.js', import.meta.url));
+  const bundle = fileURLToPath(new URL('../workflow-bundle.js', import.meta.url));
   if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
   return { workflowBundle: await (sourceBundle ??= bundleSources()) };
 }
@@ -21,7 +18,7 @@ export async function workflowCode(
 let sourceBundle: Promise<WorkflowBundleWithSourceMap> | undefined;
 
 async function bundleSources(): Promise<WorkflowBundleWithSourceMap> {
-  const entry = `./workflows/index${extname(fileURLToPath(import.meta.url))}`;
+  const entry = `../workflows/index${extname(fileURLToPath(import.meta.url))}`;
   const nothing = (): void => undefined;
   const logger = {
     log: nothing,
