@@ -229,12 +229,12 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       });
     },
 
-    async listTurns(runKey: string): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]> {
+    async listTurns(runKey: string, after = 0): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]> {
       const rows = await database.transaction((tx) =>
-        tx.query<TurnRow>(
-          'SELECT * FROM turns WHERE run_key = $1 AND committed_order IS NOT NULL ORDER BY committed_order',
-          [runKey],
-        ),
+        tx.query<TurnRow>('SELECT * FROM turns WHERE run_key = $1 AND committed_order > $2 ORDER BY committed_order', [
+          runKey,
+          after,
+        ]),
       );
       return rows.map(readTurn);
     },
