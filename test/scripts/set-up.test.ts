@@ -77,7 +77,7 @@ describe('the launcher', () => {
   it('says how it is used where the need is unknown', async () => {
     expect(await launch('everything')).toMatchObject({
       code: 2,
-      stderr: 'usage: node scripts/launch.mjs packages|build|server|cli [-- COMMAND …]\n',
+      stderr: 'usage: node scripts/launch.mjs packages|build|server|cli|tests [-- COMMAND …]\n',
     });
   });
 });
