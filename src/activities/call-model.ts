@@ -65,6 +65,7 @@ export async function callModel(
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
   if (refused.length > 0) await store.recordOutcomes(refused);
   const conversation = await conversations.upTo(input.head);
+  const isUsedProviderId = conversations.usedProviderIds(input.head, conversation);
   const results = toolMessages(
     conversation,
     input.answered,
@@ -84,7 +85,7 @@ export async function callModel(
     countStart: () => starts ?? store.countTurnStart(turn, execution),
   });
 
-  const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
+  const { recorded, prepared, answered } = await readCalls(services, input, manifest, isUsedProviderId, reply);
   const usage = usageOf(reply, question, model.prices);
   services.metrics.tokensUsed(model.name, usage);
   const text = services.redactor.declared(reply.text);
@@ -248,7 +249,7 @@ async function readCalls(
   services: Services,
   input: CallModelInput,
   manifest: Manifest,
-  conversation: TranscriptMessage[],
+  isUsedProviderId: (providerCallId: string) => boolean,
   reply: ModelReply,
 ): Promise<{ recorded: RecordedCall[]; prepared: PreparedCall[]; answered: RecordedOutcome[] }> {
   const asked = await prepareCalls({
@@ -258,7 +259,7 @@ async function readCalls(
     manifest,
     validator: services.validator,
     parse: async (tool, args) => (await services.tools.get(tool.name)?.parse(args)) ?? { ok: true },
-    isUsedProviderId: (id) => usesProviderId(conversation, id),
+    isUsedProviderId,
     putBody: (bytes) => services.store.putBody(bytes),
     redactor: services.redactor,
   });
@@ -289,13 +290,6 @@ async function formerCalls(store: Store, { runKey, step, take }: CallModelInput)
     result.calls.flatMap((prepared) => (prepared.status === 'ready' ? [prepared.call] : [])),
   );
   return [...new Map(calls.map((call) => [call.callId, call])).values()];
-}
-
-/** Looked for where it is asked for: a set of all ids of a long conversation cost more than the rest of a turn. */
-function usesProviderId(conversation: readonly TranscriptMessage[], id: string): boolean {
-  return conversation.some(
-    (message) => message.role === 'assistant' && message.calls.some((call) => call.providerCallId === id),
-  );
 }
 
 function assistantMessage(

@@ -4,6 +4,8 @@ import type { Store } from '../store/store.js';
 interface Entry {
   /** Shared by all entries of one conversation; each sees its own length of it. */
   messages: TranscriptMessage[];
+  /** Of each provider's call id, the message that used it first; shared like the messages. */
+  firstUse: Map<string, number>;
   length: number;
   /** When its head was read or written, on this process's monotonic clock. */
   atMs: number;
@@ -37,7 +39,9 @@ export class ConversationCache {
     const known = this.#entries.get(head);
     if (known) return known.messages.slice(0, known.length);
     const messages = (await this.#store.getChain(head)).map((node) => node.message);
-    this.#keep(head, messages);
+    const firstUse = new Map<string, number>();
+    messages.forEach((message, index) => noteIds(firstUse, message, index));
+    this.#keep(head, messages, firstUse);
     return messages.slice();
   }
 
@@ -47,22 +51,43 @@ export class ConversationCache {
     return known !== undefined && this.#monotonicMs() - known.atMs < trustedForMs;
   }
 
+  /**
+   * Tells whether an earlier turn up to `head` used a provider's call id; `messages` are what `upTo` gave for it. Walking over 20,000
+   * messages for it took longer than all else that a turn costs.
+   */
+  usedProviderIds(head: string, messages: readonly TranscriptMessage[]): (providerCallId: string) => boolean {
+    const known = this.#entries.get(head);
+    if (known) return (id) => (known.firstUse.get(id) ?? known.length) < known.length;
+    // Another turn has taken the entry on in the meantime.
+    const firstUse = new Map<string, number>();
+    messages.forEach((message, index) => noteIds(firstUse, message, index));
+    return (id) => firstUse.has(id);
+  }
+
   /** Remembers what follows `head`. */
   extend(head: string, added: TranscriptMessage[], newHead: string): void {
     const known = this.#entries.get(head);
     if (!known) return;
     // Where two turns followed the same head, the second must not write over the first one's tail.
-    const messages = known.messages.length === known.length ? known.messages : known.messages.slice(0, known.length);
-    messages.push(...added);
+    const isTip = known.messages.length === known.length;
+    const messages = isTip ? known.messages : known.messages.slice(0, known.length);
+    const firstUse = isTip ? known.firstUse : new Map([...known.firstUse].filter(([, index]) => index < known.length));
+    for (const message of added) noteIds(firstUse, message, messages.push(message) - 1);
     this.#entries.delete(head);
-    this.#keep(newHead, messages);
+    this.#keep(newHead, messages, firstUse);
   }
 
-  #keep(head: string, messages: TranscriptMessage[]): void {
+  #keep(head: string, messages: TranscriptMessage[], firstUse: Map<string, number>): void {
     this.#entries.delete(head);
-    this.#entries.set(head, { messages, length: messages.length, atMs: this.#monotonicMs() });
+    this.#entries.set(head, { messages, firstUse, length: messages.length, atMs: this.#monotonicMs() });
     if (this.#entries.size <= maxEntries) return;
     const oldest = this.#entries.keys().next();
     if (!oldest.done) this.#entries.delete(oldest.value);
   }
+}
+
+function noteIds(firstUse: Map<string, number>, message: TranscriptMessage, index: number): void {
+  if (message.role !== 'assistant') return;
+  for (const { providerCallId } of message.calls)
+    if (!firstUse.has(providerCallId)) firstUse.set(providerCallId, index);
 }

@@ -29,6 +29,25 @@ describe('the conversation cache', () => {
     expect(reads).toEqual(['a']);
   });
 
+  it('knows the call ids that were used up to a head, on each of its branches', async () => {
+    const asked = (providerCallId: string): TranscriptMessage => ({
+      role: 'assistant',
+      text: '',
+      calls: [{ callId: 'c1.0', providerCallId, tool: 't', modelName: 't', rawArguments: '{}' }],
+      finishReason: 'tool_calls',
+      usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 },
+    });
+    const { cache } = chains({ a: ['a'] });
+    await cache.upTo('a');
+    cache.extend('a', [asked('one')], 'b');
+    await cache.upTo('a');
+    cache.extend('a', [asked('other')], 'x');
+    cache.extend('b', [asked('two')], 'c');
+    const used = (head: string) => ['one', 'two', 'other'].filter(cache.usedProviderIds(head, []));
+    expect(used('c')).toEqual(['one', 'two']);
+    expect(used('x')).toEqual(['other']);
+  });
+
   it('vouches for a minute for what the store was seen to hold', async () => {
     let nowMs = 0;
     const { cache } = chains({ a: ['a'] }, () => nowMs);
