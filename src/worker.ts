@@ -6,6 +6,7 @@ import { extname } from 'node:path';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import type { NativeConnection, WorkerOptions, WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { Alerts } from './activities/alerts.js';
+import { HiddenRetries } from './activities/hidden-retries.js';
 import { createActivities } from './activities/index.js';
 import type { Services } from './activities/services.js';
 import { createValidator } from './arguments/validator.js';
@@ -117,6 +118,7 @@ async function createServices(options: CreateWorkerOptions & { store: WorkerStor
     guards: { shared: store, breakers: new Breakers(store), limiters: new Limiters(store) },
     log,
     alerts: new Alerts({ log, webhook: config.alertWebhook }),
+    hiddenRetries: new HiddenRetries(log),
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,
     searchAttributes,

@@ -8,7 +8,10 @@ import { estimateInputTokens, usageOf } from '../models/usage.js';
 import { classifyThrown, isControl } from '../policy/classify-thrown.js';
 import { describeFailure } from '../policy/model-message.js';
 import { decideRetry } from '../policy/retry-rule.js';
+import { turnAttemptKey } from '../policy/turn-attempt-key.js';
 import { attemptFailed, cancelled, notReady, turnFailed } from '../temporal/failure-mapper.js';
+import type { TurnKey } from '../store/store.js';
+import { RequestWatch } from './request-watch.js';
 import { runBody } from './run-body.js';
 import type { Services } from './services.js';
 
@@ -35,15 +38,15 @@ const modelPolicy = {
 } as const satisfies ToolPolicy;
 
 /**
- * One request to the model, within the limits that the configuration sets to it. `countStart` is asked once the request
- * may be sent: a wait for the limiter is no start. Throws the mapper's failures: the next attempt's, or the turn's end
+ * One request to the model, within the limits that the configuration sets to it. The turn's start is counted once the
+ * request may be sent: a wait for the limiter is no start. Throws the mapper's failures: the next attempt's, or the turn's end
  * where retrying does not cure it.
  */
 export async function askModel(
   services: Services,
   model: Model,
   question: Omit<ModelRequest, 'signal'>,
-  countStart: () => Promise<number>,
+  turn: TurnKey,
 ): Promise<ModelReply> {
   const limiter = services.modelLimits ?? null;
   // Counting the characters of a long conversation costs more than the rest of a step.
@@ -63,9 +66,9 @@ export async function askModel(
   const held = await guards.enter(Context.current().cancellationSignal);
   if (held) throw heldUp(services, model, held);
   try {
-    const starts = await countStart();
+    const start = await services.store.countTurnStart(turn);
     guards.begin();
-    const reply = await sendRequest(services, model, question, starts);
+    const reply = await sendRequest(services, model, question, { turn, start });
     if (limiter) {
       const { inputTokens, outputTokens } = usageOf(reply, question, undefined);
       await guards.correctTokens(inputTokens + outputTokens - estimate);
@@ -94,16 +97,19 @@ async function sendRequest(
   services: Services,
   model: Model,
   question: Omit<ModelRequest, 'signal'>,
-  starts: number,
+  { turn, start: starts }: { turn: TurnKey; start: number },
 ): Promise<ModelReply> {
+  const watch = new RequestWatch();
+  const startedAtMs = Date.now();
   const end = await runBody({
-    body: (signal) => model.complete({ ...question, signal }),
+    body: (signal) => watch.run(() => model.complete({ ...question, signal })),
     deadlineMs: modelPolicy.timeoutMs,
     superseded: new AbortController().signal,
     onLate: () =>
       services.log.warn('a model answered after it was given up; the answer was dropped', { model: model.name }),
   });
 
+  await recordRetried(services, watch, { model: model.name, turn, start: starts, startedAtMs });
   if (end.kind === 'returned') return end.value as ModelReply;
   if (end.interruption === 'cancelled') throw cancelled('the run was cancelled while the model was asked');
   if (end.interruption === 'stopping' || end.interruption === 'superseded') {
@@ -134,6 +140,27 @@ async function sendRequest(
     reason: services.redactor.text(failure.reason ?? ''),
   });
   throw decision.retry ? attemptFailed(described, decision.delayMs) : turnFailed(described);
+}
+
+/**
+ * A model's client that retries by itself multiplies the turn's attempts and waits outside its budget; the starts in which
+ * one did are recorded. A side matter: the turn goes on without it.
+ */
+async function recordRetried(
+  services: Services,
+  watch: RequestWatch,
+  { model, turn, start, startedAtMs }: { model: string; turn: TurnKey; start: number; startedAtMs: number },
+): Promise<void> {
+  const requests = watch.seen((text) => services.redactor.text(text));
+  if (!requests?.retried) return;
+  services.hiddenRetries.tell(`model ${model}`, requests);
+  const key = turnAttemptKey(turn, model);
+  try {
+    const worker = services.workerIdentity;
+    await services.store.recordAttempt({ key, start, worker, startedAtMs, endedAtMs: Date.now(), requests });
+  } catch (error) {
+    services.log.warn('a model client that retries by itself could not be recorded', { model, error: String(error) });
+  }
 }
 
 function failureOf(thrown: unknown): ClassifiedFailure {

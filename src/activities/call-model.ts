@@ -61,7 +61,7 @@ export async function callModel(
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const reply = await askModel(services, model, question, () => store.countTurnStart(turn));
+  const reply = await askModel(services, model, question, turn);
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, question, model.prices);

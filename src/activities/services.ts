@@ -9,6 +9,7 @@ import type { SharedGuards } from '../guards/call-guards.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { Store } from '../store/store.js';
 import type { Alerts } from './alerts.js';
+import type { HiddenRetries } from './hidden-retries.js';
 import type { Tool, ToolLog } from '../tools/tool.js';
 
 /** What the activities of one worker share. Made once, by the worker. */
@@ -30,6 +31,8 @@ export interface Services {
   modelLimits: LimiterLimits | undefined;
   log: ToolLog;
   alerts: Alerts;
+  /** Tells operators of clients that retry by themselves. */
+  hiddenRetries: HiddenRetries;
   /** Host and process, for the operator. */
   workerIdentity: string;
   /** Also the lease of a claim: one time without a sign of life decides both. */

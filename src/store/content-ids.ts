@@ -18,6 +18,12 @@ export interface NodeRow {
   bytes: Uint8Array | null;
 }
 
+/**
+ * Content that is written again counts as young again from this age on: seldom enough to cost nothing, and far below the
+ * grace age of garbage collection (one hour at least), which relies on it.
+ */
+export const TOUCHED_EVERY_MS = 600_000;
+
 /** A store's identity: what makes its ids its own, and so what a copy of it has to keep. */
 export interface StoreIdentity {
   storeId: string;

@@ -14,8 +14,8 @@ import { StoreError } from './store.js';
 /** What is copied, in an order in which rows come after those they refer to. What workers share is not: it is a day old at most. */
 const TABLES = {
   manifests: ['hash', 'manifest'],
-  bodies: ['id', 'bytes', 'erased_at_ms'],
-  nodes: ['id', 'parent', 'body'],
+  bodies: ['id', 'bytes', 'erased_at_ms', 'touched_at_ms'],
+  nodes: ['id', 'parent', 'body', 'touched_at_ms'],
   runs: [
     ...['ordinal', 'run_key', 'workflow_id', 'task', 'manifest_hash', 'head', 'status', 'result'],
     ...['started_at_ms', 'updated_at_ms'],
@@ -29,7 +29,8 @@ const TABLES = {
     ...['begun', 'starts', 'spent_ms', 'may_have_happened', 'first_start_at_ms', 'begun_at_ms', 'outcome', 'rendered'],
     'updated_at_ms',
   ],
-  attempts: ['key', 'start', 'worker', 'started_at_ms', 'ended_at_ms', 'failure'],
+  attempts: ['key', 'start', 'worker', 'started_at_ms', 'ended_at_ms', 'failure', 'requests'],
+  tombstones: ['run_key', 'workflow_id', 'status', 'started_at_ms', 'ended_at_ms', 'collected_at_ms'],
 } as const;
 
 type Table = keyof typeof TABLES;

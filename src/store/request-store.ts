@@ -21,6 +21,7 @@ export abstract class RequestStore implements WorkerStore {
   getRun = (runKey: string) => this.ask('getRun', runKey);
   listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) => this.ask('listRuns', filter);
   finishRun = (runKey: string, result: AgentRunResult) => this.ask('finishRun', runKey, result);
+  getTombstone = (runKey: string) => this.ask('getTombstone', runKey);
   getManifest = (hash: string) => this.ask('getManifest', hash);
   getNode = (id: string) => this.ask('getNode', id);
   getChain = (head: string) => this.ask('getChain', head);
@@ -34,6 +35,9 @@ export abstract class RequestStore implements WorkerStore {
   getCall = (key: string) => this.ask('getCall', key);
   listCalls = (runKey: string) => this.ask('listCalls', runKey);
   listCallsSince = (page: CallPage) => this.ask('listCallsSince', page);
+  findRendered = (runKey: string, text: string) => this.ask('findRendered', runKey, text);
+  listFailedCalls = (runKey: string, limit: number) => this.ask('listFailedCalls', runKey, limit);
+  listTurnAttempts = (filter: { runKey?: string; sinceMs?: number }) => this.ask('listTurnAttempts', filter);
   recordAttempt = (attempt: AttemptRecord) => this.ask('recordAttempt', attempt);
   applyShared = <E extends SharedEvent>(name: string, event: E) =>
     // The transition answers each kind of event with its own kind of verdict.

@@ -1,7 +1,7 @@
 /** Runs and their model turns as rows, and who of several turns speaks for a run. */
 import type { CallModelResult } from '../contract/activities.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
-import { StoreError, type RunRecord, type TurnCommit, type TurnKey } from './store.js';
+import { StoreError, type RunRecord, type Tombstone, type TurnCommit, type TurnKey } from './store.js';
 
 export interface RunRow {
   run_key: string;
@@ -44,6 +44,35 @@ export function missingRun(name: string, runKey: string): StoreError {
   return new StoreError(
     'missing_run',
     `store ${name}: it has no run ${runKey}; was the run started with another store?`,
+  );
+}
+
+export interface TombstoneRow {
+  run_key: string;
+  workflow_id: string;
+  status: RunStatus;
+  started_at_ms: number;
+  ended_at_ms: number;
+  collected_at_ms: number;
+}
+
+export function readTombstone(row: TombstoneRow): Tombstone {
+  return {
+    runKey: row.run_key,
+    workflowId: row.workflow_id,
+    status: row.status,
+    startedAtMs: row.started_at_ms,
+    endedAtMs: row.ended_at_ms,
+    collectedAtMs: row.collected_at_ms,
+  };
+}
+
+export function collected(name: string, { run_key, workflow_id, collected_at_ms }: TombstoneRow): StoreError {
+  const day = new Date(collected_at_ms).toISOString().slice(0, 10);
+  return new StoreError(
+    'collected',
+    `store ${name}: the run ${workflow_id} (${run_key}) had ended and was collected on ${day}, with the record of its ` +
+      'calls; nothing of it can run again. Start a new run',
   );
 }
 

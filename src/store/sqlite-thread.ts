@@ -36,7 +36,11 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'getChain',
   'getTurn',
   'listTurns',
+  'getTombstone',
   'getCall',
+  'findRendered',
+  'listFailedCalls',
+  'listTurnAttempts',
   'listCalls',
   'listCallsSince',
   'getBody',
@@ -47,7 +51,7 @@ const RELAXED: ReadonlySet<RequestMethod> = new Set<RequestMethod>(['applyShared
 
 function sqliteOperations(database: SqliteDatabase): Operations {
   const now = machineClock();
-  const content = contentOperations(database);
+  const content = contentOperations(database, now);
   const calls = callOperations(database, now);
   const runs = runOperations(database, now, content, calls);
   return { now, ...content, ...calls, ...runs, ...sharedOperations(database, now) };

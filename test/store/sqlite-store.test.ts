@@ -108,7 +108,7 @@ describe('SQLite', () => {
       const verdict = await store.applyShared('x', { kind: 'wait', waitMs: 5, budgetMs: 10 });
       expect(verdict).toEqual({ granted: true, spentMs: 5 });
       expect(raw((db) => db.prepare("SELECT value FROM meta WHERE name = 'schema_version'").get())).toEqual({
-        value: 2,
+        value: MIGRATIONS.length,
       });
     });
 
@@ -120,7 +120,9 @@ describe('SQLite', () => {
       const before = readFileSync(path);
       const refusal = open();
       await expect(refusal).rejects.toMatchObject({ name: 'StoreError', code: 'newer_schema' });
-      await expect(refusal).rejects.toThrow(/version 99.*up to 2.*Update perdure/s);
+      await expect(refusal).rejects.toThrow(
+        new RegExp(`version 99.*up to ${String(MIGRATIONS.length)}.*Update perdure`, 's'),
+      );
       expect(readFileSync(path).equals(before)).toBe(true);
     });
 
@@ -197,7 +199,7 @@ describe('SQLite', () => {
     test('stops writing as soon as a newer perdure has migrated the file', async () => {
       const store = await open();
       raw((db) => {
-        db.exec("UPDATE meta SET value = 3 WHERE name = 'schema_version'");
+        db.exec("UPDATE meta SET value = value + 1 WHERE name = 'schema_version'");
       });
       await expect(store.createRun(runOf('r1'))).rejects.toMatchObject({ code: 'newer_schema' });
       await expect(store.getRun('r1')).rejects.toMatchObject({ code: 'newer_schema' });
