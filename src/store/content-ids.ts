@@ -44,18 +44,21 @@ export function contentIds(tenantKey: Uint8Array) {
 
   const bodyId = (bytes: Uint8Array): string => keyedHash('body', bytes);
 
+  /** Of the message whose bytes follow `parent` (`''` for a root). */
+  const nodeId = (parent: string, bytes: Uint8Array): string => keyedHash('node', parent, '\n', bytes);
+
   /** The chain of nodes that messages after `parent` (`''` for a root) become, in order. */
   const nodesAfter = (parent: string, messages: TranscriptMessage[]): NodeToWrite[] => {
     let before = parent;
     return messages.map((message) => {
       const bytes = Buffer.from(JSON.stringify(message));
-      const node = { id: keyedHash('node', before, '\n', bytes), parent: before, bodyId: bodyId(bytes), bytes };
+      const node = { id: nodeId(before, bytes), parent: before, bodyId: bodyId(bytes), bytes };
       before = node.id;
       return node;
     });
   };
 
-  return { bodyId, nodesAfter };
+  return { bodyId, nodeId, nodesAfter };
 }
 
 export type ContentIds = ReturnType<typeof contentIds>;

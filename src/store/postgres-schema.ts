@@ -133,6 +133,10 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE nodes ADD COLUMN touched_at_ms bigint NOT NULL DEFAULT 0;
   ALTER TABLE nodes ALTER COLUMN touched_at_ms SET DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000);
 
+  -- For the checks of references when garbage collection deletes a node or a body.
+  CREATE INDEX runs_by_head ON runs (head);
+  CREATE INDEX nodes_by_body ON nodes (body);
+
   -- Runs whose record was collected: nothing of them may be written again.
   CREATE TABLE tombstones (
     run_key         text PRIMARY KEY,

@@ -117,6 +117,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE bodies ADD COLUMN touched_at_ms INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE nodes ADD COLUMN touched_at_ms INTEGER NOT NULL DEFAULT 0;
 
+  -- Garbage collection asks whether a run has come to a node.
+  CREATE INDEX runs_by_head ON runs (head);
+
   -- Runs whose record was collected: nothing of them may be written again.
   CREATE TABLE tombstones (
     run_key         TEXT PRIMARY KEY,
