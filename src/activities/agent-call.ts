@@ -7,7 +7,7 @@ import type {
 } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
-import type { AgentRunResult, RunCounters } from '../contract/run.js';
+import type { AgentRunResult } from '../contract/run.js';
 import type { LedgerCall, LedgerRow } from '../policy/ledger.js';
 import { noCounters } from '../policy/run-budget.js';
 import { normalizeResult } from '../results/normalize-result.js';
@@ -15,6 +15,7 @@ import { StoreError } from '../store/store.js';
 import { partial } from '../tools/results.js';
 import { prepareAttempt } from './attempt.js';
 import { CallRecorder } from './call-recorder.js';
+import { usageOf } from './run-usage.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStep, requireStore } from './store-identity.js';
 import { successOutcome } from './success-outcome.js';
@@ -38,7 +39,7 @@ export async function openAgentCall(
   const step = requireStep(store, call.runKey, input.stepNode);
   await step;
   const known = (await store.getCall(call.key))?.row.outcome;
-  if (known) return { status: 'settled', outcome: known, used: await usedBy(services, childRunKey) };
+  if (known) return { status: 'settled', outcome: known, used: await usageOf(services.store, childRunKey) };
   const attempt = await prepareAttempt(services, manifests, input, step);
   if (attempt.status === 'refused') return { ...attempt, status: 'settled', used: noCounters };
   const { recorder, live, value } = attempt;
@@ -93,7 +94,7 @@ export async function closeAgentCall(
   const row = (await store.getCall(call.key))?.row;
   if (!row)
     throw new StoreError('missing_node', `the store does not hold the agent's call ${call.callId} (${call.key})`);
-  const used = await usedBy(services, childRunKey);
+  const used = await usageOf(services.store, childRunKey);
   if (row.outcome) return { outcome: row.outcome, used };
   const end = await outcomeOf(services, manifests, input, row);
   const event = { type: 'settle', token: randomUUID(), outcome: end.outcome } as const;
@@ -160,25 +161,6 @@ async function wholeAnswer(services: Services, childRunKey: string, answer: stri
   const head = (await services.store.getRun(childRunKey))?.head ?? '';
   const message = head === '' ? undefined : (await services.store.getNode(head))?.message;
   return message?.role === 'assistant' && message.text !== '' ? services.redactor.text(message.text) : answer;
-}
-
-/** From the store and not from the child's end, which a child that was cancelled or terminated does not report. */
-async function usedBy(services: Services, childRunKey: string): Promise<RunCounters> {
-  const run = await services.store.getRun(childRunKey);
-  if (run?.result) return run.result.counters;
-  if (!run) return noCounters;
-  const turns = await services.store.listTurns(childRunKey);
-  return turns.reduce<RunCounters>(
-    (sum, { result }) => ({
-      ...sum,
-      steps: sum.steps + 1,
-      calls: sum.calls + result.calls.length,
-      inputTokens: sum.inputTokens + result.usage.inputTokens,
-      outputTokens: sum.outputTokens + result.usage.outputTokens,
-      costUsd: sum.costUsd + result.usage.costUsd,
-    }),
-    { ...noCounters },
-  );
 }
 
 function isFailed(outcome: Outcome): outcome is Outcome & { status: 'failed' | 'aborted' } {

@@ -66,7 +66,7 @@ export async function askModel(
   const held = await guards.enter(Context.current().cancellationSignal);
   if (held) throw heldUp(services, model, held);
   try {
-    const start = await services.store.countTurnStart(turn);
+    const start = await services.store.countTurnStart(turn, Context.current().info.workflowExecution?.runId);
     guards.begin();
     const reply = await sendRequest(services, model, question, { turn, start });
     if (limiter) {

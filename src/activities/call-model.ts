@@ -1,15 +1,18 @@
+import { Context } from '@temporalio/activity';
 import { classifyTurn } from '../arguments/classify-turn.js';
+import { keepFormerIds } from '../arguments/former-calls.js';
+import type { FormerCall } from '../arguments/former-calls.js';
 import { prepareCalls } from '../arguments/prepare-calls.js';
 import { schemaForProvider } from '../arguments/provider-schema.js';
-import type { AnsweredCall, CallModelInput, CallModelResult } from '../contract/activities.js';
-import type { PreparedCall } from '../contract/call.js';
+import type { CallModelInput, CallModelResult } from '../contract/activities.js';
+import type { AnsweredCall, PreparedCall } from '../contract/call.js';
 import type { Manifest } from '../contract/manifest.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
-import type { ModelChoice } from '../config/config.js';
+import type { ModelChoice } from '../models/model-choice.js';
 import type { LiveAgent } from '../tools/tool.js';
 import type { Model, ModelReply, ModelRequest, OfferedTool } from '../models/model.js';
 import { usageOf } from '../models/usage.js';
-import { cutText } from '../policy/cut-text.js';
+import { cutToChars } from '../policy/cut-text.js';
 import { digestOf } from '../policy/idempotency-key.js';
 import type { RecordedOutcome, RenderedMessage, Store, TurnKey } from '../store/store.js';
 import { StoreError } from '../store/store.js';
@@ -18,6 +21,7 @@ import { askModel } from './ask-model.js';
 import { CallRecorder } from './call-recorder.js';
 import type { ConversationCache } from './conversation-cache.js';
 import { refusedOutcomes } from './finish-run.js';
+import { operatorNotes } from './operator-notes.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStore } from './store-identity.js';
 import { systemPrompt } from './system-prompt.js';
@@ -45,6 +49,8 @@ export async function callModel(
   // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
   const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
   renderings?.catch(() => undefined);
+  const interventions = store.listInterventions(input.runKey);
+  interventions.catch(() => undefined);
   const stored = await store.getTurn(turn);
   if (stored) return stored;
 
@@ -57,6 +63,7 @@ export async function callModel(
     input.answered,
     await (renderings ?? storedRenderings(store, input.answered)),
   );
+  results.push(...operatorNotes(await interventions, [...conversation, ...results]));
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
@@ -77,9 +84,10 @@ export async function callModel(
     result: {
       calls: withinPayload(prepared),
       usage,
-      text: cutText(services.redactor.text(reply.text), textPreviewCharacters),
+      text: cutToChars(services.redactor.text(reply.text), textPreviewCharacters),
       empty: kind === 'empty',
       ...(kind === 'textual-call' ? { textualCall: true } : {}),
+      ...(input.finalTurn ? { finalTurn: true } : {}),
     },
     answered,
   });
@@ -96,7 +104,7 @@ function withinPayload(prepared: PreparedCall[]): PreparedCall[] {
   return prepared.map((call): PreparedCall => {
     if (call.status === 'ready' || !('failure' in call.outcome)) return call;
     const { alternatives: _alternatives, ...failure } = call.outcome.failure;
-    const message = cutText(failure.message, 120);
+    const message = cutToChars(failure.message, 120);
     return { ...call, outcome: { ...call.outcome, failure: { ...failure, message, suggestedAction: '' } } };
   });
 }
@@ -217,7 +225,7 @@ async function readCalls(
   conversation: TranscriptMessage[],
   reply: ModelReply,
 ): Promise<{ recorded: RecordedCall[]; prepared: PreparedCall[]; answered: RecordedOutcome[] }> {
-  const calls = await prepareCalls({
+  const asked = await prepareCalls({
     runKey: input.runKey,
     step: input.step,
     reply,
@@ -228,6 +236,7 @@ async function readCalls(
     putBody: (bytes) => services.store.putBody(bytes),
     redactor: services.redactor,
   });
+  const calls = keepFormerIds(asked, await formerCalls(services.store, input), input);
   const answered: RecordedOutcome[] = [];
   const prepared = calls.prepared.map((call, index): PreparedCall => {
     if (call.status === 'ready') return call;
@@ -244,6 +253,16 @@ async function readCalls(
     return { status: 'answered', callId: call.callId, digest: call.folded, outcome: recorded.outcome };
   });
   return { recorded: calls.recorded, prepared, answered };
+}
+
+/** The calls that earlier takes of this step asked for: the first take has none. */
+async function formerCalls(store: Store, { runKey, step, take }: CallModelInput): Promise<FormerCall[]> {
+  if (take === 0) return [];
+  const former = (await store.listTurns(runKey)).filter(({ turn }) => turn.step === step && turn.take < take);
+  const calls = former.flatMap(({ result }) =>
+    result.calls.flatMap((prepared) => (prepared.status === 'ready' ? [prepared.call] : [])),
+  );
+  return [...new Map(calls.map((call) => [call.callId, call])).values()];
 }
 
 function providerIdsIn(conversation: TranscriptMessage[]): Set<string> {

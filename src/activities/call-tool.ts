@@ -3,33 +3,24 @@ import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards, HeldUp } from '../guards/call-guards.js';
-import { lostStart } from '../policy/ledger.js';
-import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
-import { decideRetry, lostAnswer, mayRunAgain } from '../policy/retry-rule.js';
-import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
-import { normalizeResult } from '../results/normalize-result.js';
+import type { LedgerRow } from '../policy/ledger.js';
+import type { NormalizedResult } from '../results/normalized-result.js';
 import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/failure-mapper.js';
 import { prepareAttempt } from './attempt.js';
 import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
+import { FailedStart } from './failed-start.js';
+import { FormerStarts } from './former-starts.js';
 import { guardCall } from './guard-call.js';
-import { judgeEnd, lostWorker, maskedResult } from './judge-end.js';
+import { judgeEnd } from './judge-end.js';
 import { outlastOutage } from './outlast-outage.js';
-import { reconcile } from './reconcile.js';
-import { hasRefreshed, refreshCredentials } from './refresh-credentials.js';
 import { runBody, whyCancelled } from './run-body.js';
 import type { BodyEnd } from './run-body.js';
 import type { ManifestCache, Services } from './services.js';
+import { notReadyDelayMs, Settlement, takenOver } from './settlement.js';
 import { requireStep, requireStore } from './store-identity.js';
 import { successOutcome } from './success-outcome.js';
-import type { SuccessfulEnd } from './success-outcome.js';
-
-/** The operator's record of a start whose end nobody saw. */
-const workerLost = 'worker_lost';
-
-/** How soon an attempt that may not run here and now is offered again. */
-const notReadyDelayMs = 1_000;
 
 /**
  * One attempt of one tool call. Returns the outcome where the call succeeded; throws the mapper's failures where the
@@ -62,12 +53,12 @@ class CallAttempt {
   readonly #step: Promise<void>;
   readonly #claim: Claim;
   readonly #guards: CallGuards;
+  readonly #settlement: Settlement;
+  readonly #formerStarts: FormerStarts;
   /** Why the call cannot be guarded, and so must not run. */
   readonly #unusable: ClassifiedFailure | undefined;
   /** Waited for guards in earlier attempts: part of the call's time budget. */
   #waitedMs = 0;
-  /** Of the body, on the monotonic clock. */
-  #startedAt = 0;
 
   constructor(services: Services, attempt: Attempt, step: Promise<void>) {
     this.#services = services;
@@ -82,6 +73,8 @@ class CallAttempt {
       leaseMs: services.heartbeatTimeoutMs,
       log: services.log,
     });
+    this.#settlement = new Settlement(services, attempt, this.#claim);
+    this.#formerStarts = new FormerStarts(services, attempt, this.#settlement);
   }
 
   async run(): Promise<Outcome> {
@@ -116,12 +109,12 @@ class CallAttempt {
     const known = await this.#takeClaim();
     if (known) return known;
     const { row } = (await this.#services.store.getCall(this.#attempt.call.key)) ?? {};
-    return await this.#settleFailed(failure, row);
+    return await this.#settlement.failed(failure, row);
   }
 
   async #runGuarded(): Promise<Outcome> {
     const isRead = this.#attempt.tool.policy.effect.kind === 'read';
-    const known = isRead ? await this.#formerRead() : await this.#takeConfirmedClaim();
+    const known = isRead ? await this.#readable() : await this.#takeConfirmedClaim();
     if (known) return known;
     const begun = await this.#claim.begin();
     if (begun.type === 'settled') return begun.outcome;
@@ -144,17 +137,9 @@ class CallAttempt {
     return notReady('this worker was stopped or blocked before the tool was started', notReadyDelayMs);
   }
 
-  /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
-  async #formerRead(): Promise<Outcome | undefined> {
+  async #readable(): Promise<Outcome | undefined> {
     await this.#step;
-    if (Context.current().info.attempt === 1) return undefined;
-    const { call, tool, recorder } = this.#attempt;
-    const row = (await this.#services.store.getCall(call.key))?.row;
-    if (!row?.begun || row.outcome) return row?.outcome;
-    await recorder.recordLost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
-    const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
-    if (again.run) return undefined;
-    return await recorder.refuse(lostWorker());
+    return await this.#formerStarts.ofRead();
   }
 
   /**
@@ -192,7 +177,7 @@ class CallAttempt {
     const verdict = claimed.value;
     switch (verdict.type) {
       case 'granted':
-        return await this.#afterFormerStarts(verdict);
+        return await this.#formerStarts.ofClaim(verdict);
       case 'settled':
         return verdict.outcome;
       case 'busy':
@@ -208,36 +193,13 @@ class CallAttempt {
     }
   }
 
-  /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
-  async #afterFormerStarts(granted: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
-    const { tool, recorder } = this.#attempt;
-    const { row, former } = granted;
-    const failure = lostWorker();
-    const lost = granted.lost || (former === 'unknown' && (await this.#lastStartWasLost(row)));
-    if (granted.lostStart) await recorder.recordLost(row, failure, granted.lostStart);
-    const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
-    if (again.run) return undefined;
-    if (again.because === 'reconcile') return await this.#settleUnknown(failure, row);
-    return await this.#settleFailed(failure, row);
-  }
-
-  /**
-   * Whether nobody told how the last start ended: the claim says it only to the first who takes the call over, and that one
-   * may have died before it decided.
-   */
-  async #lastStartWasLost(row: LedgerRow): Promise<boolean> {
-    const stored = await this.#services.store.getCall(row.key);
-    const told = stored?.attempts.find(({ start }) => start === row.starts)?.failure;
-    return told === undefined || told['decision'] === workerLost;
-  }
-
   async #execute(row: LedgerRow): Promise<Outcome> {
     const { tool, live, value, call, recorder } = this.#attempt;
     const deadlineMs = Math.max(
       1,
       Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
     );
-    const startedAt = (this.#startedAt = performance.now());
+    const startedAt = performance.now();
     this.#guards.begin();
     return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
@@ -255,154 +217,43 @@ class CallAttempt {
             ended: late.kind,
           }),
       });
-      return await this.#conclude(row, end, performance.now() - startedAt);
+      return await this.#conclude(row, end, startedAt);
     });
   }
 
-  async #conclude(row: LedgerRow, end: BodyEnd, durationMs: number): Promise<Outcome> {
-    const { store } = this.#services;
+  async #conclude(row: LedgerRow, end: BodyEnd, startedAt: number): Promise<Outcome> {
+    const durationMs = performance.now() - startedAt;
     const judged = await judgeEnd(this.#services, this.#attempt, end);
-    if (judged.kind === 'succeeded') {
-      const success = await outlastOutage(() => successOutcome(store, this.#attempt, judged.result, row));
-      const [outcome] = await Promise.all([
-        this.#settle(success),
-        this.#attempt.recorder.recordSucceeded(row, durationMs),
-        this.#guards.succeeded(judged.result.json),
-      ]);
-      return outcome;
-    }
+    if (judged.kind === 'succeeded') return await this.#succeed(judged.result, row, durationMs);
     if (end.interruption === 'superseded') {
       // Else the claim is left as it is: its lease lapses, and the next attempt judges what this one may have done.
       if (judged.failure.effectState === 'none') await this.#claim.end('none', 0);
       throw takenOver();
     }
-    // An interrupted body says nothing about its backend, unless it was interrupted for taking too long.
-    const says = end.interruption === undefined || end.interruption === 'deadline';
-    const breakerRestMs = says ? await this.#guards.attemptFailed(judged.failure) : 0;
-    const spent: LedgerRow = { ...row, spentMs: row.spentMs + this.#waitedMs + Math.round(durationMs) };
-    const { decision, failure } = await this.#decide(judged.failure, spent, breakerRestMs);
-    if (says && !decision.retry) await this.#guards.callFailed(judged.failure);
-    await this.#attempt.recorder.recordFailed({
-      row,
+    return await new FailedStart({
+      services: this.#services,
+      attempt: this.#attempt,
+      claim: this.#claim,
+      guards: this.#guards,
+      settlement: this.#settlement,
+    }).conclude({
       failure: judged.failure,
       ...(judged.thrown === undefined ? {} : { thrown: judged.thrown }),
+      interruption: end.interruption,
+      row,
+      spent: { ...row, spentMs: row.spentMs + this.#waitedMs + Math.round(durationMs) },
+      startedAt,
       durationMs,
-      decision: decision.retry ? `retry in ${Math.round(decision.delayMs)} ms` : decision.because,
-    });
-    return await this.#afterFailure(failure, decision, spent);
-  }
-
-  /** Another start, or the call's end. A refused sign-in is renewed first, at most once a call. */
-  async #decide(
-    failure: ClassifiedFailure,
-    row: LedgerRow,
-    breakerRestMs: number,
-  ): Promise<{ failure: ClassifiedFailure; decision: RetryDecision }> {
-    const refreshed = failure.class === 'auth_failed' && (await hasRefreshed(this.#services, this.#attempt));
-    const decision = this.#decideRetry(failure, row, { refreshed, breakerRestMs });
-    if (decision.retry && !(await this.#guards.takeRetry())) {
-      return { failure, decision: this.#decideRetry(failure, row, { refreshed, breakerRestMs, retryToken: false }) };
-    }
-    if (!decision.retry || !decision.refresh) return { failure, decision };
-    const refresh = await refreshCredentials(this.#services, this.#attempt, { row, startedAt: this.#startedAt });
-    if (refresh.kind === 'renewed') return { failure, decision };
-    // The backend refused this start for its credentials: what the renewal met changes the class, not the effect.
-    const met = refresh.kind === 'outage' ? { ...refresh.failure, effectState: failure.effectState } : failure;
-    return { failure: met, decision: this.#decideRetry(met, row, { refreshed: true, breakerRestMs }) };
-  }
-
-  async #afterFailure(failure: ClassifiedFailure, decision: RetryDecision, row: LedgerRow): Promise<Outcome> {
-    const { recorder, tool } = this.#attempt;
-    if (decision.retry) {
-      const proved = tool.policy.effect.kind === 'read' || failure.effectState === 'none';
-      await this.#claim.end(proved ? 'none' : 'unknown', decision.delayMs);
-      throw attemptFailed(recorder.describe(failure, row), decision.delayMs);
-    }
-    if (failure.class === 'cancelled') {
-      await this.#settleFailed(failure, row);
-      throw cancelled('the run was cancelled');
-    }
-    const final = lostAnswer(failure, { ...row, effect: tool.policy.effect, nowMs: Date.now() });
-    if (final.class !== 'outcome_unknown') return await this.#settleFailed(failure, row);
-    const settled = await this.#settleUnknown(failure, row);
-    if (settled) return settled;
-    await this.#claim.end('none', 0);
-    throw attemptFailed(recorder.describe(failure, row), notReadyDelayMs);
-  }
-
-  /**
-   * Ends a call whose answer was lost and which may not simply be repeated: the tool's `reconcile` is asked first.
-   * `undefined` where the backend was fenced and the body may run after all.
-   */
-  async #settleUnknown(failure: ClassifiedFailure, row: LedgerRow): Promise<Outcome | undefined> {
-    const { store } = this.#services;
-    const { tool, live } = this.#attempt;
-    const { superseded } = this.#claim;
-    const found = await this.#claim.renewedWhile(() => reconcile(this.#services, this.#attempt, { row, superseded }));
-    if (found.kind === 'interrupted') {
-      await this.#claim.end('unknown', 0);
-      throw notReady('this worker stopped before it knew what became of the call; another one asks', notReadyDelayMs);
-    }
-    if (found.kind === 'done') {
-      const result = await normalizeResult(found.result, {
-        maxBytes: tool.policy.maxOutputBytes,
-        source: live.source,
-      });
-      const masked = maskedResult(this.#services, result);
-      return await this.#settle(await successOutcome(store, this.#attempt, masked, row));
-    }
-    if (found.kind === 'unknown') {
-      return await this.#settleFailed(failure, { ...row, mayHaveHappened: true });
-    }
-    await this.#claim.fenced();
-    const fenced: ClassifiedFailure = { ...failure, effectState: 'none' };
-    const fencedRow = { ...row, mayHaveHappened: false };
-    if (this.#decideRetry(fenced, fencedRow, {}).retry) return undefined;
-    return await this.#settleFailed(fenced, fencedRow);
-  }
-
-  #decideRetry(
-    failure: ClassifiedFailure,
-    row: LedgerRow,
-    known: Pick<RetryQuestion, 'refreshed' | 'breakerRestMs' | 'retryToken'>,
-  ): RetryDecision {
-    return decideRetry({
-      failure,
-      policy: this.#attempt.tool.policy,
-      starts: row.starts,
-      spentMs: row.spentMs,
-      mayHaveHappened: row.mayHaveHappened,
-      ...(row.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),
-      nowMs: Date.now(),
-      cancelled: failure.class === 'cancelled',
-      random: this.#services.random(),
-      ...known,
     });
   }
 
-  async #settleFailed(failure: ClassifiedFailure, row: LedgerRow | undefined): Promise<Outcome> {
-    const { recorder } = this.#attempt;
-    return await this.#settle(await recorder.ended(failure, row));
+  async #succeed(result: NormalizedResult, row: LedgerRow, durationMs: number): Promise<Outcome> {
+    const success = await outlastOutage(() => successOutcome(this.#services.store, this.#attempt, result, row));
+    const [outcome] = await Promise.all([
+      this.#settlement.record(success),
+      this.#attempt.recorder.recordSucceeded(row, durationMs),
+      this.#guards.succeeded(result.json),
+    ]);
+    return outcome;
   }
-
-  async #settle(end: SuccessfulEnd): Promise<Outcome> {
-    const { call, tool, recorder } = this.#attempt;
-    const settled = await this.#claim.settle(end.outcome, end.rendered);
-    if (!settled.late) {
-      recorder.logOutcome(settled.outcome);
-      return settled.outcome;
-    }
-    this.#services.log.warn('a late result was not recorded: the call had been settled or taken over', {
-      tool: tool.name,
-      key: call.key,
-      late: end.outcome.status,
-      recorded: settled.stored?.status,
-    });
-    if (settled.stored) return settled.stored;
-    throw takenOver();
-  }
-}
-
-function takenOver(): Error {
-  return notReady('another attempt has taken this call over', notReadyDelayMs);
 }

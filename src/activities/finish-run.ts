@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { FinishRunInput } from '../contract/activities.js';
 import type { RecordedOutcome } from '../store/store.js';
 import { StoreError } from '../store/store.js';
@@ -13,7 +14,7 @@ export async function finishRun(services: Services, input: FinishRunInput): Prom
   requireStore(services.store, input.storeId);
   await services.store.recordOutcomes(refusedOutcomes(services, input));
   try {
-    await services.store.finishRun(input.runKey, input.result);
+    await services.store.finishRun(input.runKey, input.result, Context.current().info.workflowExecution?.runId);
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'missing_run') throw error;
     services.log.error('the end of a run could not be stored', { run_key: input.runKey, error: error.message });

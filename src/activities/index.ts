@@ -9,6 +9,7 @@ import { finishRun } from './finish-run.js';
 import { heartbeating } from './heartbeating.js';
 import { ManifestCache } from './services.js';
 import type { Services } from './services.js';
+import { resumeRun } from './resume-run.js';
 import { settleCall } from './settle-call.js';
 import { startRun } from './start-run.js';
 
@@ -20,6 +21,7 @@ export function createActivities(services: Services): RunActivities {
   const bookkeeping = <T>(run: () => Promise<T>) => heartbeating(bookkeepingHeartbeatTimeoutMs, run);
   return {
     startRun: (input) => bookkeeping(() => startRun(services, input)),
+    resumeRun: (input) => bookkeeping(() => resumeRun(services, input)),
     callModel: (input) => heartbeating(heartbeatTimeoutMs, () => callModel(services, manifests, conversations, input)),
     callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, input)),
     settleCall: (input) => bookkeeping(() => settleCall(services, manifests, input)),

@@ -2,7 +2,7 @@ import type { ClassifiedFailure } from '../contract/failure.js';
 import { classifyThrown, isControl } from '../policy/classify-thrown.js';
 import { fieldOf } from '../policy/plain-words.js';
 import { normalizeResult } from '../results/normalize-result.js';
-import type { NormalizedResult } from '../results/normalize-result.js';
+import type { NormalizedResult } from '../results/normalized-result.js';
 import type { Attempt } from './attempt.js';
 import type { BodyEnd } from './run-body.js';
 import type { Services } from './services.js';

@@ -1,9 +1,9 @@
 import type { Manifest, ManifestTool } from '../contract/manifest.js';
 import type { LoopPolicy } from '../contract/guard-state.js';
-import type { RunLimits } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { Validator } from '../arguments/validator.js';
-import type { ModelChoice } from '../config/config.js';
+import type { ModelChoice } from '../models/model-choice.js';
 import type { Model } from '../models/model.js';
 import type { SharedGuards } from '../guards/call-guards.js';
 import type { Redactor } from '../policy/redaction.js';

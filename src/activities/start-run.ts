@@ -10,12 +10,18 @@ import type { Services } from './services.js';
  * attempt whose answer was lost, a reset) gets what the first one pinned, whatever is deployed now.
  */
 export async function startRun(services: Services, input: StartRunInput): Promise<StartRunResult> {
-  const manifest = input.agent ? await agentManifest(services, input.agent) : services.manifest;
+  const manifest = await manifestFor(services, input.agent);
   const run = await services.store.createRun({
     runKey: input.runKey,
     workflowId: input.workflowId,
     task: input.task ?? '',
     manifest,
+    pinned: {
+      limits: { ...services.limits, ...input.limits },
+      loopPolicy: services.loop,
+      ...(input.model === undefined ? {} : { model: input.model }),
+      ...(input.agent ? { agent: input.agent } : {}),
+    },
     messages: input.task === undefined ? [] : [{ role: 'user', text: input.task }],
   });
   const pinned = await services.store.getManifest(run.manifestHash);
@@ -25,15 +31,19 @@ export async function startRun(services: Services, input: StartRunInput): Promis
   return {
     storeId: services.store.storeId,
     manifest: summarizeManifest(pinned ?? manifest),
-    limits: { ...services.limits, ...input.limits },
-    loopPolicy: services.loop,
+    // A run of an older version has not pinned its limits: there today's hold.
+    limits: run.pinned?.limits ?? { ...services.limits, ...input.limits },
+    loopPolicy: run.pinned?.loopPolicy ?? services.loop,
     head: first?.id ?? '',
     searchAttributes: services.searchAttributes,
     heartbeatTimeoutMs: services.heartbeatTimeoutMs,
   };
 }
 
-async function agentManifest(services: Services, { tool, depth, catalogue }: AgentOrigin): Promise<Manifest> {
+/** The tools that a run is given now: this worker's, or those of the agent whose call it is. */
+export async function manifestFor(services: Services, agent: AgentOrigin | undefined): Promise<Manifest> {
+  if (!agent) return services.manifest;
+  const { tool, depth, catalogue } = agent;
   const whole = await services.store.getManifest(catalogue);
   const spec = whole?.tools.find(({ name }) => name === tool)?.agent;
   if (whole && spec) return manifestOfAgent(whole, spec, depth);

@@ -2,7 +2,7 @@ import type { Outcome, ResultValue } from '../contract/call.js';
 import type { Json } from '../contract/json.js';
 import type { LedgerRow } from '../policy/ledger.js';
 import { renderOutcome } from '../policy/render-outcome.js';
-import type { NormalizedResult } from '../results/normalize-result.js';
+import type { NormalizedResult } from '../results/normalized-result.js';
 import { shapeForModel } from '../results/shape-for-model.js';
 import type { RenderedMessage, Store } from '../store/store.js';
 import type { Attempt } from './attempt.js';

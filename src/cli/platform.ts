@@ -20,6 +20,8 @@ export type Client = Pick<
   | 'describe'
   | 'describeCall'
   | 'cancel'
+  | 'retry'
+  | 'resolve'
   | 'waitForResult'
   | 'hasWorker'
   | 'stats'

@@ -5,11 +5,14 @@ import { cancelCommand } from './commands/cancel.js';
 import { devCommand } from './commands/dev.js';
 import { exportFailuresCommand } from './commands/export-failures.js';
 import { listCommand } from './commands/list.js';
+import { resolveCommand, type ResolveCommandOptions } from './commands/resolve.js';
+import { retryCommand, type RetryCommandOptions } from './commands/retry.js';
 import { runCommand, type RunCommandOptions } from './commands/run.js';
 import { showCommand } from './commands/show.js';
 import { statsCommand, type StatsCommandOptions } from './commands/stats.js';
 import { toolsCheckCommand, toolsCommand, type ToolsCommandOptions } from './commands/tools.js';
 import { workerCommand } from './commands/worker.js';
+import { addLimitOptions } from './limit-options.js';
 import type { Platform } from './platform.js';
 
 const RUN_STATES: readonly RunState[] = [
@@ -31,6 +34,7 @@ Examples:
   perdure list --status running
   perdure show run-4k                 any unique beginning of a run's id
   perdure show run-4k --call c3.1     everything about one call
+  perdure retry run-4k                go on after the tool was mended
   perdure stats --since 7d            how the tools do
 
 Exit codes: 0 done, 2 usage or configuration, 3 a limit ended the run,
@@ -42,6 +46,17 @@ Examples:
   perdure run --id refund-1042 --max-steps 50 "Refund order 1042"
   perdure run --model openai:gpt-5 - < task.txt > answer.txt
   perdure run --json --follow "Refund order 1042" | jq .termination`;
+
+const RETRY_EXAMPLES = `
+Examples:
+  perdure retry refund-1042                     a tool or a credential was mended
+  perdure retry refund-1042 --max-steps 50      a limit ended it
+  perdure retry refund-1042 --ask-again         the model is to answer anew`;
+
+const RESOLVE_EXAMPLES = `
+Examples:
+  perdure resolve refund-1042 --call c3.1 --happened --result label.json
+  perdure resolve refund-1042 --call c3.1 --did-not --note "no label in the printer's log"`;
 
 const SHOW_EXAMPLES = `
 Examples:
@@ -89,6 +104,8 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
     .description('execute the tools of runs, until Ctrl-C')
     .action(async () => finish(await workerCommand(platform)));
   addRun(program, platform, finish);
+  addRetry(program, platform, finish);
+  addResolve(program, platform, finish);
   program
     .command('list')
     .description('list runs, the newest first')
@@ -148,19 +165,56 @@ function addTools(program: Command, platform: Platform, finish: (exitCode: numbe
     .action(async () => finish(await toolsCheckCommand(platform, tools.opts<ToolsCommandOptions>())));
 }
 
-function addRun(program: Command, platform: Platform, finish: (exitCode: number) => void): void {
+function addRetry(program: Command, platform: Platform, finish: (exitCode: number) => void): void {
+  const retry = program
+    .command('retry')
+    .description('go on from the last good step of a run that ended badly')
+    .addArgument(runArgument())
+    .addHelpText('after', RETRY_EXAMPLES)
+    .option('--ask-again', 'ask the model anew for its last turn')
+    .option('--model <model>', 'provider:model, from here on')
+    .option('--yes', 'end the execution of a run that is stuck')
+    .option('--note <text>', 'why, for the record');
+  addDelivery(addLimitOptions(retry)).action(async (run: string, options: RetryCommandOptions) =>
+    finish(await retryCommand(platform, run, options)),
+  );
+}
+
+function addResolve(program: Command, platform: Platform, finish: (exitCode: number) => void): void {
   program
+    .command('resolve')
+    .description('say what became of a call whose outcome is unknown')
+    .addArgument(runArgument())
+    .addHelpText('after', RESOLVE_EXAMPLES)
+    .requiredOption('--call <call>', 'which call, for example c3.1')
+    .option('--happened', 'it did happen')
+    .option('--did-not', 'it did not; a retry of the run makes the call again')
+    .option('--result <file>', 'what it gave, JSON or text; - reads it from standard input')
+    .option('--note <text>', 'how you know; told to the model')
+    .option('--json', 'print JSON, and nothing else, on standard output')
+    .action(async (run: string, options: ResolveCommandOptions) =>
+      finish(await resolveCommand(platform, run, options)),
+    );
+}
+
+function addDelivery(command: Command): Command {
+  return command
+    .option('--follow', 'wait for the answer (the default on a terminal)')
+    .option('--no-follow', "print the run's id and leave")
+    .option('--json', 'print JSON, and nothing else, on standard output');
+}
+
+function addRun(program: Command, platform: Platform, finish: (exitCode: number) => void): void {
+  const run = program
     .command('run')
     .description('run the agent on a task')
     .argument('<task>', 'what the agent is to do; - reads it from standard input')
     .option('--id <id>', "the run's name; default: a short random one")
     .option('--model <model>', 'provider:model, instead of the one in the configuration')
-    .option('--max-steps <count>', 'model turns that may ask for tools, or "none" for no limit', stepLimit)
-    .addHelpText('after', RUN_EXAMPLES)
-    .option('--follow', 'wait for the answer (the default on a terminal)')
-    .option('--no-follow', "print the run's id and leave")
-    .option('--json', 'print JSON, and nothing else, on standard output')
-    .action(async (task: string, options: RunCommandOptions) => finish(await runCommand(platform, task, options)));
+    .addHelpText('after', RUN_EXAMPLES);
+  addDelivery(addLimitOptions(run)).action(async (task: string, options: RunCommandOptions) =>
+    finish(await runCommand(platform, task, options)),
+  );
 }
 
 function runArgument(): Argument {
@@ -180,11 +234,4 @@ function timeSpan(text: string): number {
   } catch {
     throw new InvalidArgumentError('Expected a length of time such as 30m, 12h or 7d.');
   }
-}
-
-function stepLimit(text: string): number | 'none' {
-  if (text === 'none') return text;
-  const number = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(number)) return number;
-  throw new InvalidArgumentError('Expected a whole number, or none.');
 }

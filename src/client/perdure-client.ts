@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { PerdureConfig } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
 import { resolveConfig } from '../config/resolve-config.js';
-import type { AgentRunInput, AgentRunResult, RunLimits, RunStatus } from '../contract/run.js';
+import type { AgentRunInput, AgentRunResult, RunStatus } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import { resolveServer } from '../server/connection.js';
+import type { Outcome } from '../contract/call.js';
+import { createRedactor } from '../policy/redaction.js';
 import type { RunRecord } from '../store/store.js';
 import type { FailureFigures } from '../stats/failure-stats.js';
+import { CallResolution, type ResolveOptions } from './call-resolution.js';
 import { openParts } from './open-parts.js';
 import { PerdureError } from './perdure-error.js';
 import { type FailurePair, FailureRecords, type StatsOptions } from './failure-records.js';
@@ -14,6 +18,7 @@ import { type CallDescription, countersOf, type RunDescription, type RunSummary 
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
 import { type ListOptions, type PerdureParts, RunReader } from './run-reader.js';
+import { type RetryOptions, type RetryPlan, RunRetry } from './run-retry.js';
 import type { RunServer } from './run-server.js';
 
 export interface ConnectOptions {
@@ -135,7 +140,7 @@ export class Perdure {
 
   /** See `RunHandle.result`. */
   async waitForResult(run: RunHandle): Promise<AgentRunResult> {
-    const ended = (await this.#reader.recordOf(run))?.result;
+    const ended = await this.#reader.endOf(run);
     if (ended) return await this.#reader.withWholeAnswer(ended, run);
     const end = await this.#connected().waitForEnd(run.runId);
     if (end.status === 'reported') return await this.#reader.withWholeAnswer(end.result, run);
@@ -157,12 +162,37 @@ export class Perdure {
   /** See `RunHandle.cancel`. */
   async cancel(run: RunHandle): Promise<void> {
     const stored = await this.#reader.recordOf(run);
-    if (stored && stored.status !== 'running') {
+    if (stored && (await this.#reader.endOf(run))) {
       throw new PerdureError('run_not_found', `The run ${run.runId} has ended already (${stored.status}).`, {
         next: `perdure show ${run.runId}`,
       });
     }
     await this.#connected().cancel(run.runId);
+  }
+
+  /**
+   * Has a run go on from its last good step after it failed, was capped, cancelled, terminated, or is stuck: with the same
+   * identity, so that nothing done is done again, and with today's tools. A completed one only with `askAgain`. Resolves when
+   * the server has it; `describe` and `result` of the handle are the whole run's. Rejects with `run_open` where the run goes
+   * on by itself, `usage` where it cannot go on so; both say what to do.
+   */
+  async retry(run: RunHandle, options: RetryOptions = {}): Promise<RetryPlan> {
+    if (options.model !== undefined) checkModelName(options.model);
+    return await new RunRetry(this.#parts.store, this.#connected()).start(run, options);
+  }
+
+  /**
+   * Settles a call of which nobody knows whether it happened, by a person's word; in a run that goes on as in one that has
+   * ended. The model reads it in the call's place, or in its next turn where it has read the unknown outcome already. A retry
+   * runs a call that did not happen. Returns the outcome that stands from now on. Rejects with `usage` where the call's
+   * outcome is known, or a worker may still be running it.
+   */
+  async resolve(run: RunHandle, callId: string, options: ResolveOptions): Promise<Outcome> {
+    const stored = await this.#reader.recordOf(run);
+    if (!stored)
+      throw new PerdureError('run_not_found', `The run ${run.runId} has made no calls.`, { next: 'perdure list' });
+    const { store, redactor = createRedactor({ secrets: [] }) } = this.#parts;
+    return await new CallResolution(store, redactor).settle(stored, callId, options);
   }
 
   /** Link to the run in the Temporal UI, where its address is known. */

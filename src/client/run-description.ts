@@ -6,10 +6,10 @@ import type { JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
 import { attemptsSeen } from '../contract/seen-requests.js';
 import type { LedgerState } from '../policy/ledger.js';
-import type { RecordedCall } from '../contract/transcript.js';
+import type { RecordedCall, TurnUsage } from '../contract/transcript.js';
 import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
-import type { CallModelResult, TurnUsage } from '../contract/activities.js';
-import type { PendingWork, ServerRun, ServerStatus } from './run-server.js';
+import type { CallModelResult } from '../contract/activities.js';
+import type { PendingWork, ServerRun } from './run-server.js';
 
 /**
  * What a run is doing: how it ended by its own account, `waiting` where the server has it and no worker has taken it
@@ -89,20 +89,27 @@ export interface RunDescription extends RunSummary {
 
 export type StoredTurn = { turn: TurnKey; result: CallModelResult; atMs: number };
 
-/** The run's own word where it has ended, else the server's. */
-export function runState(stored: RunStatus | undefined, server: ServerStatus | undefined): RunState {
-  if (stored !== undefined && stored !== 'running') return stored;
-  if (server === undefined) return stored ?? 'waiting';
-  if (server !== 'running') return server;
-  return stored ?? 'waiting';
+/**
+ * The run's own word where it has ended, else the server's. A run that goes on in another execution than the one that ended
+ * (a reset, a retry) is what the server says of that.
+ */
+export function runState(
+  stored: Pick<RunRecord, 'status' | 'endedBy'> | undefined,
+  server: Pick<ServerRun, 'status' | 'executionId'> | undefined,
+): RunState {
+  const goesOn = stored?.endedBy !== undefined && server !== undefined && server.executionId !== stored.endedBy;
+  if (stored && stored.status !== 'running' && !goesOn) return stored.status;
+  if (server && server.status !== 'running') return server.status;
+  return stored ? 'running' : 'waiting';
 }
 
 /** Puts together what store and server know of one run; one of them at least must know it. */
 export function summarizeRun(stored: RunRecord | undefined, server: ServerRun | undefined): RunSummary {
   const known = stored ?? server;
   if (known === undefined) throw new TypeError('summarizeRun: neither store nor server knows the run');
-  const state = runState(stored?.status, server?.status);
-  const ended = stored && stored.status !== 'running' ? stored.updatedAtMs : server?.closedAtMs;
+  const state = runState(stored, server);
+  const hasEnded = stored !== undefined && stored.status !== 'running' && state === stored.status;
+  const ended = hasEnded ? stored.updatedAtMs : server?.closedAtMs;
   return {
     id: stored?.workflowId ?? server?.id ?? '',
     runKey: known.runKey,
@@ -110,7 +117,7 @@ export function summarizeRun(stored: RunRecord | undefined, server: ServerRun | 
     state,
     startedAtMs: known.startedAtMs,
     ...(ended !== undefined && { endedAtMs: ended }),
-    ...(stored?.result && { result: stored.result }),
+    ...(hasEnded && stored.result && { result: stored.result }),
   };
 }
 
@@ -125,23 +132,6 @@ export function joinRuns(stored: readonly RunRecord[], onServer: readonly Server
   });
   const waiting = onServer.filter((run) => !storedIds.has(run.id)).map((run) => summarizeRun(undefined, run));
   return [...joined, ...waiting].sort((a, b) => b.startedAtMs - a.startedAtMs);
-}
-
-/**
- * The turns that the conversation up to `head` is made of, first to last. Turns that a reset left behind are not on
- * the way from `head` to the root and drop out.
- */
-export function turnsOf(head: string, turns: readonly StoredTurn[]): StoredTurn[] {
-  const byResult = new Map(turns.map((turn) => [turn.result.head, turn]));
-  const path: StoredTurn[] = [];
-  let at = byResult.get(head);
-  while (at !== undefined) {
-    path.push(at);
-    // Taken out, so that a store that was tampered with cannot make this go round for ever.
-    byResult.delete(at.result.head);
-    at = byResult.get(at.turn.head);
-  }
-  return path.reverse();
 }
 
 /** What the model wrote, by call id; from the transcript. */

@@ -1,6 +1,12 @@
 import type { AgentRunResult } from '../contract/run.js';
-import type { Perdure } from './perdure-client.js';
 import type { RunDescription } from './run-description.js';
+
+/** What a handle asks of the client that made it. */
+interface Runs {
+  waitForResult(run: RunHandle): Promise<AgentRunResult>;
+  describe(run: RunHandle): Promise<RunDescription>;
+  cancel(run: RunHandle): Promise<void>;
+}
 
 /** One run. Made by `Perdure.start` and `Perdure.get`; holds no connection of its own. */
 export class RunHandle {
@@ -8,10 +14,10 @@ export class RunHandle {
   readonly runId: string;
   /** The run's identity in every key; `undefined` where a workflow of this id was started by somebody else. */
   readonly runKey: string | undefined;
-  readonly #perdure: Perdure;
+  readonly #runs: Runs;
 
-  constructor(perdure: Perdure, run: { runId: string; runKey: string | undefined }) {
-    this.#perdure = perdure;
+  constructor(runs: Runs, run: { runId: string; runKey: string | undefined }) {
+    this.#runs = runs;
     this.runId = run.runId;
     this.runKey = run.runKey;
   }
@@ -22,12 +28,12 @@ export class RunHandle {
    * run from outside, `server_unreachable`.
    */
   async result(): Promise<AgentRunResult> {
-    return await this.#perdure.waitForResult(this);
+    return await this.#runs.waitForResult(this);
   }
 
   /** Steps, calls, attempts and state, as the store and the server have them now. */
   async describe(): Promise<RunDescription> {
-    return await this.#perdure.describe(this);
+    return await this.#runs.describe(this);
   }
 
   /**
@@ -35,6 +41,6 @@ export class RunHandle {
    * have ended. Rejects with `run_not_found` where it has ended already.
    */
   async cancel(): Promise<void> {
-    await this.#perdure.cancel(this);
+    await this.#runs.cancel(this);
   }
 }

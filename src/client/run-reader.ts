@@ -3,6 +3,7 @@ import { taskQueueFor } from '../contract/task-queue.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { RunRecord, Store } from '../store/store.js';
+import { turnsOf } from '../policy/resume-run.js';
 import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
 import {
@@ -12,10 +13,10 @@ import {
   joinRuns,
   type RunDescription,
   type RunState,
+  runState,
   type RunSummary,
   type StoredTurn,
   summarizeRun,
-  turnsOf,
   withWritten,
   type WrittenCalls,
 } from './run-description.js';
@@ -161,6 +162,14 @@ export class RunReader {
     const stored = await this.recordOf(run);
     const message = stored && (await this.#store.getNode(stored.head))?.message;
     return message?.role === 'assistant' && message.text !== '' ? { ...result, answer: message.text } : result;
+  }
+
+  /** How the run ended, if it has: one that goes on in another execution has not. */
+  async endOf(run: NamedRun): Promise<AgentRunResult | undefined> {
+    const stored = await this.recordOf(run);
+    if (!stored?.result) return undefined;
+    const server = await this.#server?.describe(run.runId);
+    return runState(stored, server) === stored.status ? stored.result : undefined;
   }
 
   async recordOf(run: NamedRun): Promise<RunRecord | undefined> {

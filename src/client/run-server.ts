@@ -33,12 +33,16 @@ export interface ServerRun {
   historyBytes?: number;
   /** Asked for by `describe` alone. */
   pending?: PendingWork[];
+  /** Asked for by `describe` alone: the workflow task fails again and again, so nothing goes on. */
+  stuck?: { attempts: number; reason: string };
 }
 
 export interface StartRequest {
   id: string;
   input: AgentRunInput & { runKey: string };
   taskQueue: string;
+  /** The run goes on after it ended: its id was used before. */
+  again?: true;
 }
 
 /** How a workflow ended, by the server's account. */
@@ -56,7 +60,7 @@ export type RunEnd =
 export interface RunServer {
   /** Link to a run in the Temporal UI, where its address is known. */
   runUrl(id: string): string | undefined;
-  /** Starts the workflow; rejects with `run_exists` where the id is or was used. */
+  /** Starts the workflow; rejects with `run_exists` where the id is used, or was and `again` is not set. */
   start(request: StartRequest): Promise<void>;
   /** `undefined` where the server knows no such workflow. */
   describe(id: string): Promise<ServerRun | undefined>;
@@ -66,6 +70,8 @@ export interface RunServer {
   waitForEnd(id: string): Promise<RunEnd>;
   /** Asks the run to end; resolves when the server has noted it. Rejects with `run_not_found` where it is closed. */
   cancel(id: string): Promise<void>;
+  /** Ends the execution at once, without asking it. Rejects with `run_not_found` where it is closed. */
+  terminate(id: string, reason: string): Promise<void>;
   /** True where a worker has asked for work on the queue lately. */
   hasWorker(taskQueue: string): Promise<boolean>;
   close(): Promise<void>;

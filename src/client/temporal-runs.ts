@@ -27,6 +27,8 @@ const UNAUTHENTICATED = 16;
 const POLLER_SILENCE_MS = 70_000;
 /** A server that has not answered by then is as good as gone; nothing here waits longer, except for a run's end. */
 const REQUEST_TIMEOUT_MS = 5_000;
+/** One failed workflow task may be a lost worker; three in a row fail for what is in the run or in its code. */
+const STUCK_AFTER_ATTEMPTS = 3;
 /** What the Temporal UI shows of the task on one line. */
 const TASK_PREVIEW_CHARACTERS = 200;
 
@@ -53,7 +55,7 @@ export class TemporalRuns implements RunServer {
     return uiUrl && `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(id)}`;
   }
 
-  async start({ id, input, taskQueue }: StartRequest): Promise<void> {
+  async start({ id, input, taskQueue, again }: StartRequest): Promise<void> {
     const task = preview(input.task);
     try {
       await this.#ask(() =>
@@ -61,8 +63,8 @@ export class TemporalRuns implements RunServer {
           workflowId: id,
           taskQueue,
           args: [input],
-          // One name is one run for as long as anybody can look it up.
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          // One name is one run for as long as anybody can look it up; what goes on is that run.
+          workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
           workflowIdConflictPolicy: 'FAIL',
           memo: { runKey: input.runKey, task },
           staticSummary: task,
@@ -77,12 +79,30 @@ export class TemporalRuns implements RunServer {
   async describe(id: string): Promise<ServerRun | undefined> {
     try {
       const description = await this.#ask(() => this.#client.workflow.getHandle(id).describe());
-      const pending = description.raw.pendingActivities ?? [];
-      return { ...serverRun(description), pending: pending.map(pendingWork) };
+      const { pendingActivities, pendingWorkflowTask } = description.raw;
+      const attempts = pendingWorkflowTask?.attempt ?? 1;
+      return {
+        ...serverRun(description),
+        pending: (pendingActivities ?? []).map(pendingWork),
+        ...(attempts >= STUCK_AFTER_ATTEMPTS && { stuck: { attempts, reason: await this.#whyStuck(id) } }),
+      };
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
     }
+  }
+
+  /** What the last failed workflow task says; the server keeps the first failure of a row of them. */
+  async #whyStuck(id: string): Promise<string> {
+    const { history } = await this.#ask(() =>
+      this.#client.workflowService.getWorkflowExecutionHistoryReverse({
+        namespace: this.#options.namespace,
+        execution: { workflowId: id },
+        maximumPageSize: 20,
+      }),
+    );
+    const failed = history?.events?.find((event) => event.workflowTaskFailedEventAttributes);
+    return failed?.workflowTaskFailedEventAttributes?.failure?.message ?? 'the server does not say why';
   }
 
   async list({ taskQueue, limit }: { taskQueue: string; limit: number }): Promise<ServerRun[]> {
@@ -115,6 +135,15 @@ export class TemporalRuns implements RunServer {
     const run = await this.describe(id);
     if (run?.status !== 'running') throw runNotFound(id);
     await this.#ask(() => this.#client.workflow.getHandle(id).cancel());
+  }
+
+  async terminate(id: string, reason: string): Promise<void> {
+    try {
+      await this.#ask(() => this.#client.workflow.getHandle(id).terminate(reason));
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) throw runNotFound(id, error);
+      throw error;
+    }
   }
 
   async hasWorker(taskQueue: string): Promise<boolean> {

@@ -1,8 +1,9 @@
 import type { LoopPolicy } from '../contract/guard-state.js';
-import type { RunLimits } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
+import type { ModelChoice } from '../models/model-choice.js';
 import type { PostgresChoice, SqliteChoice, StoreChoice } from '../store/open-store.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
@@ -62,15 +63,6 @@ export interface PerdureConfig {
   /** True where real users are served: faults are then refused, as with `PERDURE_ENV=production`. Default false. */
   production?: boolean;
 }
-
-/** An AI SDK language model, recognised by its `specificationVersion`. */
-export interface AiSdkModel {
-  readonly specificationVersion: string;
-  readonly provider: string;
-  readonly modelId: string;
-}
-
-export type ModelChoice = string | AiSdkModel | Model;
 
 /** The configuration with every default resolved and every path absolute. */
 export interface ResolvedConfig {

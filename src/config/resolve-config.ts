@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LoopPolicy } from '../contract/guard-state.js';
-import type { RunLimits } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import { resolveFaults } from '../faults/resolve-faults.js';
 import type { Model } from '../models/model.js';
 import { resolveModel } from '../models/resolve-model.js';

@@ -1,7 +1,11 @@
-import type { Outcome, PreparedCall, ToolCall } from './call.js';
+import type { AnsweredCall, Outcome, PreparedCall, ToolCall } from './call.js';
 import type { LoopPolicy } from './guard-state.js';
+import type { ResumedRun } from './intervention.js';
+import type { ResumeRequest } from './resume-request.js';
 import type { ManifestSummary } from './manifest.js';
-import type { AgentOrigin, AgentRunResult, RunCounters, RunLimits } from './run.js';
+import type { AgentOrigin, AgentRunResult, RunCounters } from './run.js';
+import type { RunLimits } from './run-limits.js';
+import type { TurnUsage } from './transcript.js';
 
 /**
  * After how much silence the worker of a bookkeeping activity (`startRun`, `settleCall`, `finishRun`) is taken for dead,
@@ -20,6 +24,11 @@ export interface StartRunInput {
   agent?: AgentOrigin;
 }
 
+/** Input of the `resumeRun` activity: rebuilds a run from the store, pins today's tools, has failed calls run again. */
+export interface ResumeRunInput extends StartRunInput {
+  resume: ResumeRequest;
+}
+
 export interface StartRunResult {
   storeId: string;
   manifest: ManifestSummary;
@@ -29,14 +38,6 @@ export interface StartRunResult {
   head: string;
   searchAttributes: boolean;
   heartbeatTimeoutMs: number;
-}
-
-/** One answered call, as the next model turn receives it: the rendered message is looked up by key. */
-export interface AnsweredCall {
-  callId: string;
-  key: string;
-  /** Present where the workflow itself refused the call, so that nothing is stored under the key yet. */
-  refused?: Outcome;
 }
 
 /** Input of the `callModel` activity. Constant in size. */
@@ -64,14 +65,6 @@ export interface CallModelInput {
 /** What was wrong with a turn that is asked for once more. */
 export type Nudge = 'empty' | 'textual_call';
 
-/** Token counts as the provider reported them, or an estimate where it reported none that is a number. */
-export interface TurnUsage {
-  inputTokens: number;
-  outputTokens: number;
-  costUsd: number;
-  estimated?: true;
-}
-
 export interface CallModelResult {
   /** Node of the assistant's message. */
   head: string;
@@ -81,6 +74,8 @@ export interface CallModelResult {
   text: string;
   /** True where the turn had neither text nor calls. */
   empty: boolean;
+  /** True on the last turn at a cap, which is no step of the budget. */
+  finalTurn?: true;
   /** True where the text is a tool call that the model wrote down instead of making it; it is never run. */
   textualCall?: true;
 }
@@ -113,6 +108,7 @@ export interface SettleCallInput {
 /** The activities of a run, as the workflow sees them. Each returns JSON, or throws one Temporal failure made by the mapper. */
 export interface RunActivities {
   startRun(input: StartRunInput): Promise<StartRunResult>;
+  resumeRun(input: ResumeRunInput): Promise<ResumedRun>;
   callModel(input: CallModelInput): Promise<CallModelResult>;
   callTool(input: CallToolInput): Promise<Outcome>;
   settleCall(input: SettleCallInput): Promise<Outcome>;

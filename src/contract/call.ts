@@ -58,3 +58,11 @@ export interface Degraded {
 
 /** A result inline where it is small, else a reference to the whole in the store and a preview. */
 export type ResultValue = { inline: Json } | { bodyId: string; bytes: number; preview: string };
+
+/** One answered call, as the next model turn receives it: the rendered message is looked up by key. */
+export interface AnsweredCall {
+  callId: string;
+  key: string;
+  /** Present where the workflow itself refused the call, so that nothing is stored under the key yet. */
+  refused?: Outcome;
+}

@@ -1,7 +1,7 @@
 import type { Effect } from './effect.js';
 import type { FailureClass } from './failure.js';
 import type { JsonObject } from './json.js';
-import type { RunLimits } from './run.js';
+import type { RunLimits } from './run-limits.js';
 import type { BreakerLimits, LimiterLimits, RetryBudgetLimits } from './shared-limits.js';
 
 /** Who decides on a retry of one failure class of one tool. */

@@ -1,22 +1,8 @@
-import type { AnsweredCall } from './activities.js';
+import type { AnsweredCall } from './call.js';
 import type { FuseState, LoopPolicy, LoopState } from './guard-state.js';
+import type { ResumeRequest } from './resume-request.js';
 import type { ManifestSummary } from './manifest.js';
-
-/** Hard caps of a run; `null` is no cap. Every number is finite and 0 or more: 0 means none left. */
-export interface RunLimits {
-  /** Model turns that may ask for tools. Default 25. */
-  steps: number | null;
-  /** Tool calls over the whole run. */
-  calls: number | null;
-  /** Input and output tokens over all model turns. */
-  tokens: number | null;
-  /** US dollars over all model turns. */
-  costUsd: number | null;
-  /** Wall time from the run's start, milliseconds. */
-  wallTimeMs: number | null;
-  /** Failed calls over the whole run. */
-  failures: number | null;
-}
+import type { RunLimits } from './run-limits.js';
 
 /** What a run has used so far. Only ever grows; carried over continue-as-new. */
 export interface RunCounters {
@@ -66,6 +52,8 @@ export interface AgentRunInput {
   model?: string;
   /** Present where the run is a call of an agent tool. */
   agent?: AgentOrigin;
+  /** Present where the run goes on after it ended badly (`perdure retry`). */
+  resume?: ResumeRequest;
   /** Present after continue-as-new only. */
   carried?: CarriedRun;
 }
@@ -94,6 +82,8 @@ export interface CarriedRun {
   loopPolicy: LoopPolicy;
   loop: LoopState;
   fuse: FuseState;
+  /** Which question comes next, where it is one that was asked before (`ask again`). */
+  nextTurn?: { step: number; take: number };
 }
 
 /** Result of `agentRun`: it always says why it ended. */

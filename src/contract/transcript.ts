@@ -1,5 +1,4 @@
 import type { JsonObject } from './json.js';
-import type { TurnUsage } from './activities.js';
 
 /** A tool call as the model made it, kept beside our own id so that providers see theirs again. */
 export interface RecordedCall {
@@ -23,10 +22,23 @@ export interface AttachmentRef {
   bytes: number;
 }
 
+/** Token counts as the provider reported them, or an estimate where it reported none that is a number. */
+export interface TurnUsage {
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number;
+  estimated?: true;
+}
+
 /** One immutable message of the conversation. */
 export type TranscriptMessage =
   | { role: 'system'; text: string }
-  | { role: 'user'; text: string }
+  | {
+      role: 'user';
+      text: string;
+      /** Id of the intervention that this tells the model of; absent where the user wrote it. */
+      intervention?: string;
+    }
   | {
       role: 'assistant';
       text: string;

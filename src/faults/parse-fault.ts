@@ -1,7 +1,7 @@
 import { at, checkObject, didYouMean, refuseUnknownKeys, shown } from '../config/check-options.js';
 import { ConfigError } from '../config/config-error.js';
 import { parseDuration } from '../config/duration.js';
-import { failureClassNames } from '../tools/failure-class-names.js';
+import { failureClassNames } from '../policy/failure-classes.js';
 import type { Fault, FaultAction, FaultTiming } from './fault.js';
 
 const plainKinds = [

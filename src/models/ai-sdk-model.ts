@@ -1,7 +1,7 @@
 import { APICallError } from '@ai-sdk/provider';
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { ConfigError } from '../config/config-error.js';
-import type { AiSdkModel } from '../config/config.js';
+import type { AiSdkModel } from './model-choice.js';
 import { aiSdkPrompt, promptBeforeV4 } from './ai-sdk-prompt.js';
 import { AiSdkAnswer, type AiSdkStreamPart, type StreamProblem } from './ai-sdk-stream.js';
 import type { Model, ModelReply, ModelRequest } from './model.js';

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { createJiti } from 'jiti';
 import { ConfigError } from '../config/config-error.js';
-import type { AiSdkModel, ModelChoice } from '../config/config.js';
+import type { AiSdkModel, ModelChoice } from './model-choice.js';
 import { aiSdkModel } from './ai-sdk-model.js';
 import type { Model } from './model.js';
 import { openAiCompatibleModel } from './openai-compatible-model.js';

@@ -1,5 +1,4 @@
-import type { TurnUsage } from '../contract/activities.js';
-import type { TranscriptMessage } from '../contract/transcript.js';
+import type { TranscriptMessage, TurnUsage } from '../contract/transcript.js';
 import type { Model, ModelReply, ModelRequest } from './model.js';
 
 /** Rule of thumb for English text in the vendors' own documents; good enough to keep a budget from never filling. */

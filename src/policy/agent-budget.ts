@@ -1,5 +1,6 @@
 /** What a child run may use: never more than its parent has left, however many children run side by side. */
-import type { RunCounters, RunLimits } from '../contract/run.js';
+import type { RunCounters } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import { digestOf } from './idempotency-key.js';
 
 /** What a run counts as used up by a child: steps and failures are the child's own. */

@@ -1,6 +1,6 @@
 import type { Outcome } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
-import { cutText } from './cut-text.js';
+import { cutToChars } from './cut-text.js';
 import { plural } from './plain-words.js';
 
 /** Of a message, the digest keeps its first words; the whole is in the transcript. */
@@ -39,7 +39,7 @@ export function failureDigest(outcomes: readonly Outcome[]): string {
 function line({ tool, failure, callIds }: KnownFailure, workedLater: boolean): string {
   const first = callIds[0] ?? '';
   const where = callIds.length === 1 ? first : `${spokenFailures(callIds.length)}, ${first} to ${callIds.at(-1) ?? ''}`;
-  const message = cutText(failure.message.replace(/\s+/g, ' '), MESSAGE_CHARS).replace(/\s+/g, ' ');
+  const message = cutToChars(failure.message.replace(/\s+/g, ' '), MESSAGE_CHARS).replace(/\s+/g, ' ');
   const notes = [
     failure.effectState === 'unknown' ? 'It may have taken effect: check before repeating it.' : '',
     failure.effectState === 'done' ? 'It did take effect: do not repeat it.' : '',

@@ -31,6 +31,8 @@ export interface LedgerRow {
   begun: boolean;
   /** Starts of the body so far. */
   starts: number;
+  /** Starts before a person had the call run again: they count no more among its attempts. Absent is 0. */
+  startsBefore?: number;
   /** Time used up by attempts and the waits between them, milliseconds; a person's or an absent worker's time is not in it. */
   spentMs: number;
   /** Some start may have had its effect and nothing has proved that it did not. */
@@ -64,7 +66,16 @@ export type LedgerEvent =
   /** The call ends with this outcome. */
   | { type: 'settle'; token: string; outcome: Outcome }
   /** Nobody may run the body any more. The outcome recorded depends on whether a start may have had its effect. */
-  | { type: 'seal'; call: LedgerCall; ifNone: Outcome; ifUnknown: Outcome };
+  | { type: 'seal'; call: LedgerCall; ifNone: Outcome; ifUnknown: Outcome }
+  /**
+   * A person has the run go on: the call gets its attempts and its time anew, and a failure that it ended with is taken back.
+   * Refused where it did not fail, where nobody knows what became of it (`outcome_unknown`), and where a start could be a
+   * second effect (`startIsSafe`). `call` is the call as it runs from now on: where nothing has happened yet, its declared
+   * effect takes the place of the old one.
+   */
+  | { type: 'reopen'; call: LedgerCall }
+  /** A person says what became of a call whose effect is unknown. Refused for a call of which it is known, or that runs. */
+  | { type: 'resolve'; happened: boolean; outcome: Outcome };
 
 /** Who starts a body, and when on its own clock (epoch milliseconds), which tells its end as well. */
 export interface StartedBy {
@@ -122,6 +133,10 @@ export function ledgerTransition(
       return begin(row ?? emptyRow(key, event.call, nowMs), event, nowMs);
     case 'seal':
       return seal(row ?? emptyRow(key, event.call, nowMs), event, nowMs);
+    case 'reopen':
+      return reopen(row, event, nowMs);
+    case 'resolve':
+      return resolve(row, event, nowMs);
     case 'renew':
       return asHolder(row, event.token, (held) => renewed(held, event, nowMs), nowMs);
     case 'fenced':
@@ -245,6 +260,63 @@ function seal(row: LedgerRow, event: LedgerEvent & { type: 'seal' }, nowMs: numb
   const outcome = unknown ? event.ifUnknown : event.ifNone;
   const sealed = { ...settled(spendWithinLease(row, nowMs), outcome, 'sealed'), updatedAtMs: nowMs };
   return { write: sealed, verdict: { type: 'settled', row: sealed, outcome } };
+}
+
+function reopen(row: LedgerRow | undefined, event: LedgerEvent & { type: 'reopen' }, nowMs: number): LedgerTransition {
+  const reopened = row && reopenedRow(row, event.call, nowMs);
+  if (reopened) return { write: reopened, verdict: { type: 'accepted', row: reopened } };
+  if (row && isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
+  return { verdict: { type: 'superseded', ...(row ? { row } : {}) } };
+}
+
+/** The row as `reopen` would leave it; `undefined` where it would be refused. */
+export function reopenedRow(row: LedgerRow, call: LedgerCall, nowMs: number): LedgerRow | undefined {
+  if (isOtherCall(row, call)) return undefined;
+  const anew = { ...row, startsBefore: row.starts, spentMs: 0, updatedAtMs: nowMs };
+  // Whoever may still run it keeps it: its lease says so, and the next claim asks what it left behind.
+  if (!row.outcome) return anew;
+  if (!('failure' in row.outcome) || row.outcome.failure.class === 'outcome_unknown') return undefined;
+  const lastLeft = row.starts > 0 && row.outcome.failure.effectState !== 'none';
+  const mayHaveHappened = row.effect.kind !== 'read' && (row.mayHaveHappened || lastLeft);
+  const { outcome: _outcome, firstStartAtMs, ...rest } = anew;
+  const reopened: LedgerRow = {
+    ...rest,
+    state: mayHaveHappened ? 'started' : 'released',
+    mayHaveHappened,
+    ...(mayHaveHappened && firstStartAtMs !== undefined ? { firstStartAtMs } : {}),
+    ...(mayHaveHappened ? {} : { effect: call.effect }),
+    digest: row.digest === '' ? call.digest : row.digest,
+  };
+  return startIsSafe(reopened, nowMs) ? reopened : undefined;
+}
+
+function resolve(
+  row: LedgerRow | undefined,
+  event: LedgerEvent & { type: 'resolve' },
+  nowMs: number,
+): LedgerTransition {
+  if (!row) return { verdict: { type: 'superseded' } };
+  if (!row.outcome && row.token !== undefined && nowMs < row.leaseUntilMs) {
+    return { verdict: { type: 'busy', row, retryAfterMs: row.leaseUntilMs - nowMs } };
+  }
+  if (!isUnresolved(row)) {
+    return row.outcome
+      ? { verdict: { type: 'settled', row, outcome: row.outcome } }
+      : { verdict: { type: 'superseded', row } };
+  }
+  const { happened, outcome } = event;
+  const resolved: LedgerRow = {
+    ...settled(spendWithinLease(row, nowMs), outcome, happened ? 'done' : 'failed'),
+    mayHaveHappened: happened && row.effect.kind !== 'read',
+    updatedAtMs: nowMs,
+  };
+  return { write: resolved, verdict: { type: 'accepted', row: resolved } };
+}
+
+/** Whether nobody knows if the call has had its effect: as it was recorded, or because a start of it was never ended. */
+export function isUnresolved(row: LedgerRow): boolean {
+  if (row.outcome) return 'failure' in row.outcome && row.outcome.failure.effectState === 'unknown';
+  return row.effect.kind !== 'read' && (row.mayHaveHappened || row.begun);
 }
 
 /** Applies a change that only the holder may make; of a read, any of its starts may, however many run side by side. */

@@ -7,7 +7,8 @@ import type {
   Violation,
 } from '../contract/failure.js';
 import type { ManifestTool } from '../contract/manifest.js';
-import { cutText, printable } from './cut-text.js';
+import { cutToChars } from './cut-text.js';
+import { printable } from './printable.js';
 import { failureClasses } from './failure-classes.js';
 import { fillTemplate, type TemplateValues } from './fill-template.js';
 import { fieldOf, orList, plainWords, plural, spokenDuration } from './plain-words.js';
@@ -80,11 +81,11 @@ export function describeFailure(failure: ClassifiedFailure, context: MessageCont
 }
 
 function messageText(failure: ClassifiedFailure, context: MessageContext, values: TemplateValues): string {
-  if (isVerbatim(failure, context)) return cutText(masked(failure.reason, context), MESSAGE_CHARS);
+  if (isVerbatim(failure, context)) return cutToChars(masked(failure.reason, context), MESSAGE_CHARS);
   const said = tidy(fillTemplate(messageTemplate(failure, context), values));
   const note = effectNote(failure, context);
   const whole = note === undefined ? said : `${said}${said.includes('\n') ? '\n' : ' '}${note}`;
-  return cutText(whole, MESSAGE_CHARS);
+  return cutToChars(whole, MESSAGE_CHARS);
 }
 
 function messageTemplate(failure: ClassifiedFailure, context: MessageContext): string {
@@ -110,11 +111,11 @@ export function uncutReason(failure: ClassifiedFailure, context: MessageContext)
 /** What comes first is done first: a check before anything else, then what the tool itself advises, or the table. */
 function actionText(failure: ClassifiedFailure, context: MessageContext, values: TemplateValues): string {
   const own = context.messages?.[failure.class]?.suggestedAction;
-  if (own !== undefined) return cutText(tidy(fillTemplate(own, values)), ACTION_CHARS);
+  if (own !== undefined) return cutToChars(tidy(fillTemplate(own, values)), ACTION_CHARS);
   const { words, family } = failureClasses[failure.class];
   const template = (writes(context) ? words.suggestedActionForWrites : undefined) ?? words.suggestedAction;
   const advice = tidy(fillTemplate(template, values));
-  const hint = plainWords(cutText(masked(failure.hint ?? context.suggestion?.hint, context), ACTION_CHARS / 2));
+  const hint = plainWords(cutToChars(masked(failure.hint ?? context.suggestion?.hint, context), ACTION_CHARS / 2));
   // Where safety or the run's own defences speak, a hint only follows.
   const ruled = family === 'safety' || family === 'loop';
   const check = mayHaveTakenEffect(failure, context) && failure.class !== 'cancelled';
@@ -124,15 +125,15 @@ function actionText(failure: ClassifiedFailure, context: MessageContext, values:
     hint === undefined || ruled ? advice : '',
     hint === undefined ? '' : `${hint}.`,
   ];
-  return cutText(parts.filter((part) => part !== '').join(' '), ACTION_CHARS);
+  return cutToChars(parts.filter((part) => part !== '').join(' '), ACTION_CHARS);
 }
 
 function valuesOf(failure: ClassifiedFailure, context: MessageContext): TemplateValues {
   const row = failureClasses[failure.class];
-  const named = (names: readonly string[]) => names.slice(0, MAX_NAMES).map((name) => cutText(printable(name), 100));
+  const named = (names: readonly string[]) => names.slice(0, MAX_NAMES).map((name) => cutToChars(printable(name), 100));
   const unknown = failure.class === 'unknown_tool';
   return {
-    tool: cutText(printable(context.toolName).replace(/\s+/g, ' '), 100) || 'the tool',
+    tool: cutToChars(printable(context.toolName).replace(/\s+/g, ' '), 100) || 'the tool',
     reason: spokenReason(failure, context),
     attempts: context.attempts > 1 ? plural(context.attempts, 'attempt') : undefined,
     wait: row.retryable && failure.retryAfterMs !== undefined ? spokenDuration(failure.retryAfterMs) : undefined,
@@ -151,7 +152,7 @@ function toolList(names: string[], all: number): string {
 
 function spokenReason(failure: ClassifiedFailure, context: MessageContext): string | undefined {
   const words = speakableReason(failure, context, RAW_REASON_CHARS);
-  return words === undefined ? undefined : cutText(words, REASON_CHARS);
+  return words === undefined ? undefined : cutToChars(words, REASON_CHARS);
 }
 
 /** The reason, as far as the model may read it: masked, then cut to what is looked at, then in plain words. */
@@ -163,7 +164,7 @@ function speakableReason(failure: ClassifiedFailure, context: MessageContext, ma
     failure.class === 'outcome_unknown';
   if (context.tool?.policy.errors === 'public' && failure.public !== true && ownWords) return undefined;
   if (failure.reason === undefined) return undefined;
-  return plainWords(cutText(masked(failure.reason, context), maxChars));
+  return plainWords(cutToChars(masked(failure.reason, context), maxChars));
 }
 
 function masked(text: string | undefined, context: MessageContext): string {
@@ -175,11 +176,11 @@ function masked(text: string | undefined, context: MessageContext): string {
 function listViolations(violations: Violation[], context: MessageContext): string {
   const lines = violations.map(({ path, problem, expected, example }) => {
     const field = path === '' ? 'the arguments as a whole' : fieldOf(path);
-    const said = plainWords(cutText(masked(problem, context), 300)) ?? 'not accepted';
-    const wanted = expected === '' ? '' : `; expected ${cutText(masked(expected, context), 200)}`;
+    const said = plainWords(cutToChars(masked(problem, context), 300)) ?? 'not accepted';
+    const wanted = expected === '' ? '' : `; expected ${cutToChars(masked(expected, context), 200)}`;
     const shown =
-      example === undefined ? '' : `; for example ${cutText(masked(JSON.stringify(example), context), 160)}`;
-    return `- ${cutText(printable(field), 120)}: ${said}${wanted}${shown}`;
+      example === undefined ? '' : `; for example ${cutToChars(masked(JSON.stringify(example), context), 160)}`;
+    return `- ${cutToChars(printable(field), 120)}: ${said}${wanted}${shown}`;
   });
   const kept: string[] = [];
   let room = MESSAGE_CHARS - 400;
@@ -225,12 +226,12 @@ function alternativesOf(failure: ClassifiedFailure, context: MessageContext): st
     ...(context.tool?.alternatives ?? []),
   ].map(shownName);
   const unique = [...new Set(names.filter((name) => name !== '' && name !== context.toolName))];
-  return unique.slice(0, MAX_ALTERNATIVES).map((name) => cutText(masked(name, context), 200));
+  return unique.slice(0, MAX_ALTERNATIVES).map((name) => cutToChars(masked(name, context), 200));
 }
 
 /** A path may hold a name that the model made up, and so anything: masked and cut like everything else that it wrote. */
 function invalidPathsOf(failure: ClassifiedFailure, context: MessageContext): string[] {
-  const paths = (failure.violations ?? []).map(({ path }) => cutText(masked(path, context), MAX_PATH_CHARS));
+  const paths = (failure.violations ?? []).map(({ path }) => cutToChars(masked(path, context), MAX_PATH_CHARS));
   return [...new Set(paths)].slice(0, MAX_PATHS);
 }
 

@@ -1,7 +1,8 @@
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure, FailureClass } from '../contract/failure.js';
 import type { Json, JsonObject } from '../contract/json.js';
-import { cutText, printable } from './cut-text.js';
+import { cutToChars } from './cut-text.js';
+import { printable } from './printable.js';
 import { failureClasses } from './failure-classes.js';
 import type { Redactor } from './redaction.js';
 import { allNodes, jsonOf, nameOf, read, readText, thrownTree, type ThrownNode } from './thrown-shape.js';
@@ -41,7 +42,7 @@ const MAX_CAUSES = 8;
 export function operatorRecord(attempt: FailedAttempt, redactor: Redactor): JsonObject {
   const { failure, thrown } = attempt;
   const row = failureClasses[failure.class];
-  const text = (value: string, maxChars: number) => cutText(redactor.text(printable(value)), maxChars);
+  const text = (value: string, maxChars: number) => cutToChars(redactor.text(printable(value)), maxChars);
   const tree = thrown === undefined ? undefined : thrownTree(thrown);
   const stack = readText(thrown, 'stack');
   const fields: { [key: string]: Json | undefined } = {
@@ -89,7 +90,7 @@ const alerting = new Set<FailureClass>(['misconfigured', 'security_violation', '
 export function outcomeRecord(outcome: Outcome, call: EndedCall, redactor: Redactor): JsonObject {
   const failed = outcome.status === 'failed' || outcome.status === 'aborted' ? outcome.failure : undefined;
   return withoutAbsent({
-    tool: cutText(redactor.text(printable(outcome.tool)), 200),
+    tool: cutToChars(redactor.text(printable(outcome.tool)), 200),
     call_id: outcome.callId,
     idempotency_key: outcome.key,
     run_key: call.runKey,
@@ -98,7 +99,7 @@ export function outcomeRecord(outcome: Outcome, call: EndedCall, redactor: Redac
     error_type: failed?.class,
     error_code: failed?.code,
     effect_state: failed?.effectState,
-    error_message: failed && cutText(redactor.text(failed.message), MAX_MESSAGE_CHARS),
+    error_message: failed && cutToChars(redactor.text(failed.message), MAX_MESSAGE_CHARS),
     upstream_status: failed?.upstreamStatus,
     retry_after_ms: failed?.retryAfterMs,
     violations: call.failure && violationsOf(call.failure, redactor),
@@ -145,7 +146,7 @@ function detailsOf(thrown: unknown, redactor: Redactor): JsonObject | undefined 
   const found = names.flatMap((name): [string, Json][] => {
     const value = read(thrown, name);
     if (typeof value === 'number' && Number.isFinite(value)) return [[name, value]];
-    return typeof value === 'string' && value !== '' ? [[name, cutText(redactor.text(printable(value)), 500)]] : [];
+    return typeof value === 'string' && value !== '' ? [[name, cutToChars(redactor.text(printable(value)), 500)]] : [];
   });
   return found.length > 0 ? Object.fromEntries(found) : undefined;
 }
@@ -168,7 +169,7 @@ function causesOf(tree: ThrownNode, text: (value: string, maxChars: number) => s
 function boundedParams(params: Json, redactor: Redactor): Json {
   const safe = redactor.json(params);
   const json = JSON.stringify(safe);
-  return json.length <= MAX_PARAMS_CHARS ? safe : cutText(json, MAX_PARAMS_CHARS);
+  return json.length <= MAX_PARAMS_CHARS ? safe : cutToChars(json, MAX_PARAMS_CHARS);
 }
 
 function isoTime(ms: number): string | undefined {

@@ -1,5 +1,5 @@
 import { isHtml } from './answer-body.js';
-import { printable } from './cut-text.js';
+import { printable } from './printable.js';
 
 /** `TypeError: `, `java.lang.IllegalStateException: `, `AxiosError [ERR_BAD_REQUEST]: ` before what is said. */
 const namedPrefix = /\b(?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{1,80}(?:Error|Exception|Failure)(?: \[[\w-]{1,60}\])?: ?/g;

@@ -14,6 +14,8 @@ export interface RetryQuestion {
   policy: ToolPolicy;
   /** Starts of the body so far, the ended one included. */
   starts: number;
+  /** Of these, starts before a person had the call run again: they are no attempts any more. Default 0. */
+  startsBefore?: number;
   /** Time used up by attempts and the waits between them, milliseconds. */
   spentMs: number;
   /** Some earlier start may have had its effect, and nothing has proved that it did not. */
@@ -66,7 +68,8 @@ const LEAST_RUN_MS = 1_000;
  * leaves room for the next start within the call's time budget.
  */
 export function decideRetry(question: RetryQuestion): RetryDecision {
-  const { failure, policy, starts } = question;
+  const { failure, policy } = question;
+  const starts = attemptsOf(question);
   const row = failureClasses[failure.class];
   const override = policy.retry[failure.class];
   if (question.cancelled) return refuse('cancelled');
@@ -85,6 +88,10 @@ export function decideRetry(question: RetryQuestion): RetryDecision {
   if (delayMs === undefined) return refuse('budget_spent');
   if (question.retryToken === false) return refuse('no_retry_token');
   return refresh ? { retry: true, delayMs, refresh } : { retry: true, delayMs };
+}
+
+function attemptsOf({ starts, startsBefore = 0 }: { starts: number; startsBefore?: number }): number {
+  return starts - startsBefore;
 }
 
 function refuse(because: RetryRefusal): RetryDecision {
@@ -119,7 +126,8 @@ const TOLD_TO_RETRY_ATTEMPTS = 3;
  * alone, and never 0. The jitter is shortened where only it would break the budget. `undefined` where the wait does not fit.
  */
 function nextDelayMs(question: RetryQuestion): number | undefined {
-  const { failure, policy, starts, spentMs, random, breakerRestMs = 0 } = question;
+  const { failure, policy, spentMs, random, breakerRestMs = 0 } = question;
+  const starts = attemptsOf(question);
   const row = failureClasses[failure.class];
   const override = policy.retry[failure.class];
   const baseMs = override?.baseDelayMs ?? row.backOff.baseDelayMs;
@@ -156,6 +164,7 @@ export interface FormerStarts {
   lost: boolean;
   policy: ToolPolicy;
   starts: number;
+  startsBefore?: number;
   spentMs: number;
   firstStartAtMs?: number;
   nowMs: number;
@@ -173,7 +182,8 @@ export type MayRunAgain =
  * so that a tool which kills its worker still ends.
  */
 export function mayRunAgain(found: FormerStarts): MayRunAgain {
-  const { former, lost, policy, starts, spentMs } = found;
+  const { former, lost, policy, spentMs } = found;
+  const starts = attemptsOf(found);
   if (former === 'unknown' && actsOnce(policy.effect, found)) return { run: false, because: 'reconcile' };
   const lostAttempts = maxAttemptsOf({ failure: { class: 'timeout' }, policy });
   if (lost && starts >= lostAttempts) return { run: false, because: 'attempts_spent' };

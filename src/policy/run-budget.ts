@@ -1,5 +1,6 @@
 /** A run's hard caps: what is admitted before it is scheduled, and which cap ends the run. */
-import type { RunCounters, RunLimits, TerminationReason } from '../contract/run.js';
+import type { RunCounters, TerminationReason } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 
 export type CapReason = Extract<
   TerminationReason,

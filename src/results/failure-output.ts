@@ -1,5 +1,5 @@
 import { withoutControls } from './clean-text.js';
-import { cutText } from './cut-text.js';
+import { cutToBytes } from '../policy/cut-text.js';
 import type { Truncated } from './shape-for-model.js';
 import { bytesPerToken } from './tokens.js';
 
@@ -20,7 +20,7 @@ export function shapeFailureOutput(
   const clean = withoutControls(output);
   const kind = kindOfOutput(clean);
   const maxBytes = (options.maxTokens ?? verbatimTokens) * bytesPerToken;
-  const { text, shown, total } = cutText(clean, maxBytes);
+  const { text, shown, total } = cutToBytes(clean, maxBytes);
   const { artifactId } = options;
   return {
     text,

@@ -1,6 +1,6 @@
 import { ToolError } from '../tools/tool-error.js';
 import { bytesOfBase64, placeholderOf } from './binary.js';
-import type { NormalizedResult } from './normalize-result.js';
+import type { NormalizedResult } from './normalized-result.js';
 import type { JsonWalk } from './to-json.js';
 
 type Fields = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../contract/json.js';
 import type { Attachment } from './binary.js';
 import { withoutBase64, withoutControls } from './clean-text.js';
-import { cutText, inWords } from './cut-text.js';
+import { cutToBytes, inWords } from '../policy/cut-text.js';
 import { bytesPerToken } from './tokens.js';
 
 /** What of a result is left out of a message, and where the whole is. Snake case, because models read it. */
@@ -39,7 +39,7 @@ export function shapeForModel(json: Json, options: { maxTokens?: number; artifac
     const shown = Math.min(JSON.stringify(fitting).length, whole.length);
     return { json: fitting, attachments, truncated: { shown, total: whole.length, artifact_id: options.artifactId } };
   }
-  const cut = cutText(whole, maxBytes, whereWhole);
+  const cut = cutToBytes(whole, maxBytes, whereWhole);
   const { shown, total } = cut;
   return { json: cut.text, attachments, truncated: { shown, total, artifact_id: options.artifactId } };
 }
@@ -69,7 +69,7 @@ function shrinkToFit(json: Json, maxBytes: number): Json | undefined {
 }
 
 function shrink(json: Json, limits: { items: number; bytes: number }): Json {
-  if (typeof json === 'string') return cutText(json, limits.bytes).text;
+  if (typeof json === 'string') return cutToBytes(json, limits.bytes).text;
   if (typeof json !== 'object' || json === null) return json;
   if (Array.isArray(json)) {
     const { head, tail, omitted } = endsOf(json, limits.items);

@@ -26,6 +26,7 @@ export interface CallRow {
   /** 1 or 0 in SQLite, which has no truth values. */
   begun: number | boolean;
   starts: number;
+  starts_before: number;
   spent_ms: number;
   may_have_happened: number | boolean;
   first_start_at_ms: number | null;
@@ -63,6 +64,7 @@ export function readCall(row: CallRow): LedgerRow {
     leaseUntilMs: row.lease_until_ms,
     begun: Boolean(row.begun),
     starts: row.starts,
+    ...(row.starts_before > 0 && { startsBefore: row.starts_before }),
     spentMs: row.spent_ms,
     mayHaveHappened: Boolean(row.may_have_happened),
     ...(row.first_start_at_ms !== null && { firstStartAtMs: row.first_start_at_ms }),
@@ -86,6 +88,7 @@ export function callRow(row: LedgerRow, rendered: RenderedMessage | undefined) {
     lease_until_ms: row.leaseUntilMs,
     begun: row.begun ? 1 : 0,
     starts: row.starts,
+    starts_before: row.startsBefore ?? 0,
     spent_ms: row.spentMs,
     may_have_happened: row.mayHaveHappened ? 1 : 0,
     first_start_at_ms: row.firstStartAtMs ?? null,
@@ -97,12 +100,12 @@ export function callRow(row: LedgerRow, rendered: RenderedMessage | undefined) {
 }
 
 /** What never changes once a call has its row. */
-const FIXED_COLUMNS: readonly string[] = ['key', 'run_key', 'call_id', 'tool', 'digest', 'effect'];
+const FIXED_COLUMNS: readonly string[] = ['key', 'run_key', 'call_id', 'tool'];
 
 export const CALL_COLUMNS = [
   ...FIXED_COLUMNS,
-  ...['state', 'token', 'lease_until_ms', 'begun', 'starts', 'spent_ms', 'may_have_happened', 'first_start_at_ms'],
-  ...['begun_at_ms', 'outcome', 'rendered', 'updated_at_ms'],
+  ...['digest', 'effect', 'state', 'token', 'lease_until_ms', 'begun', 'starts', 'starts_before', 'spent_ms'],
+  ...['may_have_happened', 'first_start_at_ms', 'begun_at_ms', 'outcome', 'rendered', 'updated_at_ms'],
 ] as readonly (keyof CallRow)[];
 
 export const CHANGING_CALL_COLUMNS = CALL_COLUMNS.filter((column) => !FIXED_COLUMNS.includes(column));
@@ -168,7 +171,7 @@ export function renderingOf(event: LedgerEvent, row: LedgerRow, rendered: Ledger
   if (event.type === 'seal' && 'ifNone' in rendered) {
     return row.outcome === event.ifUnknown ? rendered.ifUnknown : rendered.ifNone;
   }
-  if (event.type === 'settle' && 'content' in rendered) return rendered;
+  if ((event.type === 'settle' || event.type === 'resolve') && 'content' in rendered) return rendered;
   throw new StoreError('invalid', `applyLedger: a ${event.type} event does not take this rendering`);
 }
 

@@ -133,7 +133,7 @@ class Collector {
       const size = await sizeOfRun(query, run);
       await query('DELETE FROM attempts WHERE key IN (SELECT key FROM calls WHERE run_key = ?1)', run.run_key);
       await query(`DELETE FROM attempts WHERE ${this.#beginsWith('key')}`, turnAttemptPrefix(run.run_key));
-      for (const table of ['calls', 'turns', 'runs'])
+      for (const table of ['interventions', 'calls', 'turns', 'runs'])
         await query(`DELETE FROM ${table} WHERE run_key = ?1`, run.run_key);
       return size;
     });

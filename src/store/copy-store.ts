@@ -18,7 +18,7 @@ const TABLES = {
   nodes: ['id', 'parent', 'body', 'touched_at_ms'],
   runs: [
     ...['ordinal', 'run_key', 'workflow_id', 'task', 'manifest_hash', 'head', 'status', 'result'],
-    ...['started_at_ms', 'updated_at_ms'],
+    ...['started_at_ms', 'updated_at_ms', 'pinned', 'ended_by'],
   ],
   turns: [
     ...['run_key', 'step', 'head', 'settings', 'take', 'starts', 'started_order', 'committed_order'],
@@ -26,9 +26,20 @@ const TABLES = {
   ],
   calls: [
     ...['ordinal', 'key', 'run_key', 'call_id', 'tool', 'digest', 'effect', 'state', 'token', 'lease_until_ms'],
-    ...['begun', 'starts', 'spent_ms', 'may_have_happened', 'first_start_at_ms', 'begun_at_ms', 'outcome', 'rendered'],
+    ...[
+      'begun',
+      'starts',
+      'starts_before',
+      'spent_ms',
+      'may_have_happened',
+      'first_start_at_ms',
+      'begun_at_ms',
+      'outcome',
+      'rendered',
+    ],
     'updated_at_ms',
   ],
+  interventions: ['run_key', 'id', 'ordinal', 'at_ms', 'intervention'],
   attempts: ['key', 'start', 'worker', 'started_at_ms', 'ended_at_ms', 'failure', 'requests'],
   tombstones: ['run_key', 'workflow_id', 'status', 'started_at_ms', 'ended_at_ms', 'collected_at_ms'],
 } as const;

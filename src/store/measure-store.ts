@@ -37,6 +37,7 @@ const CONTENT: Readonly<Record<string, readonly string[]>> = {
   turns: ['result'],
   calls: ['outcome', 'rendered'],
   attempts: ['failure', 'requests'],
+  interventions: ['intervention'],
   manifests: ['manifest'],
   tombstones: ['run_key', 'workflow_id'],
   shared: ['name', 'state'],

@@ -27,6 +27,7 @@ import type {
   AttemptRecord,
   CallPage,
   CallRecord,
+  Intervening,
   LedgerRendering,
   RecordedOutcome,
   RenderedMessage,
@@ -56,7 +57,7 @@ export function callOperations(database: PostgresDatabase) {
           if (!found && tombstone) throw collected(database.name, tombstone);
           const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);
           if (write) {
-            // No row is written after its outcome, so a stored rendering is never overwritten here.
+            // No row is written after its outcome, except by a person's intervention: a rendering is never overwritten.
             const row = callRow(write, rendered && renderingOf(event, write, rendered));
             const started = startedAttempt(key, event, verdict);
             await tx.commit([writeCall(tx, row, found !== undefined), ...(started ? [writeAttempt(tx, started)] : [])]);
@@ -165,7 +166,7 @@ function findTombstones(tx: Transaction, runKeys: string[]): Promise<TombstoneRo
 }
 
 /** The rows that outcomes are about, locked in one order in every process. */
-export function lockCalls(tx: Transaction, outcomes: RecordedOutcome[]): Promise<CallRow[]> {
+export function lockCalls(tx: Transaction, outcomes: { key: string }[]): Promise<CallRow[]> {
   return tx.query<CallRow>('SELECT * FROM calls WHERE key = ANY ($1) ORDER BY key FOR UPDATE', [
     outcomes.map(({ key }) => key),
   ]);
@@ -188,6 +189,25 @@ export function writeOutcomes(
   });
   writes.sort((a, b) => (a.key < b.key ? -1 : 1));
   return writes.map((row) => writeCall(tx, row, existing.has(row.key)));
+}
+
+/** Applies all of the events to the locked rows, or none; then says which was refused. */
+export function applyEvents(
+  tx: Transaction,
+  events: Intervening['ledger'],
+  found: CallRow[],
+  nowMs: number,
+): { writes: Promise<unknown>[] } | { refused: { key: string; verdict: LedgerVerdict } } {
+  const rows = new Map(found.map((row) => [row.key, readCall(row)]));
+  const changes = events.map(({ key, event, rendered }) => {
+    return { key, event, rendered, ...ledgerTransition(key, rows.get(key), event, nowMs) };
+  });
+  const refused = changes.find(({ verdict }) => verdict.type !== 'accepted');
+  if (refused) return { refused: { key: refused.key, verdict: refused.verdict } };
+  const writes = changes.flatMap(({ write, event, rendered }) =>
+    write ? [callRow(write, rendered && renderingOf(event, write, rendered))] : [],
+  );
+  return { writes: writes.map((row) => writeCall(tx, row, true)) };
 }
 
 /** Adds the record of a start, or completes it: what is there stays. */

@@ -1,6 +1,7 @@
 import type { CallModelResult } from '../contract/activities.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
-import { lockCalls, writeOutcomes } from './postgres-calls.js';
+import type { RecordedIntervention } from '../contract/intervention.js';
+import { applyEvents, lockCalls, writeOutcomes } from './postgres-calls.js';
 import type { ContentOperations } from './postgres-content.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { codeOf } from './postgres-error.js';
@@ -10,15 +11,26 @@ import {
   collected,
   missingRun,
   readAnswer,
+  readIntervention,
   readRun,
   readTombstone,
   readTurn,
   turnAnswer,
+  type InterventionRow,
   type RunRow,
   type TombstoneRow,
   type TurnRow,
 } from './run-rows.js';
-import type { RunRecord, Store, StoreError, Tombstone, TurnCommit, TurnKey } from './store.js';
+import type {
+  IntervenedRun,
+  Intervening,
+  RunRecord,
+  Store,
+  StoreError,
+  Tombstone,
+  TurnCommit,
+  TurnKey,
+} from './store.js';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
@@ -68,9 +80,13 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
         const written = content.writeNodes(tx, nodes);
         // Plain, as for calls: where another process was first, this is run again and finds the other's.
         const inserted = tx.query<RunRow>(
-          `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms)
-           VALUES ($1, $2, $3, $4, $5, 'running', $6, $6) RETURNING *`,
-          [run.runKey, run.workflowId, run.task, run.manifest.hash, nodes.at(-1)?.id ?? null, nowMs].map(storable),
+          `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms,
+             pinned)
+           VALUES ($1, $2, $3, $4, $5, 'running', $6, $6, $7) RETURNING *`,
+          [
+            ...[run.runKey, run.workflowId, run.task, run.manifest.hash, nodes.at(-1)?.id ?? null, nowMs].map(storable),
+            run.pinned ? JSON.stringify(run.pinned) : null,
+          ],
         );
         const [[row]] = await tx.commit([inserted, manifest, ...written]);
         return readRun(row as RunRow);
@@ -99,30 +115,81 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       return rows.map(readRun);
     },
 
-    async finishRun(runKey: string, result: AgentRunResult): Promise<void> {
+    async finishRun(runKey: string, result: AgentRunResult, execution?: string): Promise<void> {
       await database.transaction(async (tx) => {
         const [run, nowMs] = await Promise.all([lockRun(tx, runKey), tx.now()]);
         if (!run) throw await noRun(tx, runKey);
         await tx.commit([
-          tx.query('UPDATE runs SET status = $2, result = $3, updated_at_ms = $4 WHERE run_key = $1', [
+          tx.query('UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5 WHERE run_key = $1', [
             runKey,
             result.status,
             JSON.stringify(result),
             nowMs,
+            execution ?? null,
           ]),
         ]);
       });
+    },
+
+    async intervene({ runKey, intervention, run, ledger }: Intervening): Promise<IntervenedRun> {
+      return await database.transaction(async (tx) => {
+        const [found, [before], calls, nowMs] = await Promise.all([
+          lockRun(tx, runKey),
+          tx.query<InterventionRow>('SELECT * FROM interventions WHERE run_key = $1 AND id = $2', [
+            runKey,
+            intervention.id,
+          ]),
+          lockCalls(tx, ledger),
+          tx.now(),
+        ]);
+        if (!found) throw await noRun(tx, runKey);
+        if (before) return { status: 'recorded', intervention: readIntervention(before) };
+        const applied = applyEvents(tx, ledger, calls, nowMs);
+        if ('refused' in applied) return { status: 'refused', ...applied.refused };
+        await tx.commit([
+          ...applied.writes,
+          tx.query(
+            `INSERT INTO interventions (run_key, id, ordinal, at_ms, intervention)
+             VALUES ($1, $2, (SELECT coalesce(max(ordinal), 0) + 1 FROM interventions WHERE run_key = $1), $3, $4)`,
+            [runKey, intervention.id, nowMs, JSON.stringify(intervention)],
+          ),
+          ...(run
+            ? [
+                content.writeManifest(tx, run.manifest),
+                tx.query(
+                  `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, manifest_hash = $2, pinned = $3,
+                     updated_at_ms = $4
+                   WHERE run_key = $1`,
+                  [runKey, run.manifest.hash, JSON.stringify(run.pinned), nowMs],
+                ),
+              ]
+            : []),
+        ]);
+        return { status: 'recorded', intervention: { ...intervention, atMs: nowMs } };
+      });
+    },
+
+    async listInterventions(runKey: string): Promise<RecordedIntervention[]> {
+      const rows = await database.transaction((tx) =>
+        tx.query<InterventionRow>('SELECT * FROM interventions WHERE run_key = $1 ORDER BY ordinal', [runKey]),
+      );
+      return rows.map(readIntervention);
     },
 
     async getTurn(turn: TurnKey): Promise<CallModelResult | undefined> {
       return readAnswer(await database.transaction((tx) => findTurn(tx, turn)));
     },
 
-    async countTurnStart(turn: TurnKey): Promise<number> {
+    async countTurnStart(turn: TurnKey, execution?: string): Promise<number> {
       try {
         return await database.transaction(async (tx) => {
-          const [, [counted]] = await tx.commit([
+          const [, , [counted]] = await tx.commit([
             lockRun(tx, turn.runKey),
+            // `NULL <> …` is not true: a run that nobody ended stays as it is.
+            tx.query(
+              "UPDATE runs SET status = 'running', result = NULL, ended_by = NULL WHERE run_key = $1 AND ended_by <> $2",
+              [turn.runKey, execution ?? null],
+            ),
             tx.query<{ starts: number }>(
               `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)
                VALUES ($1, $2, $3, $4, $5, 1, ${nextStart})

@@ -120,6 +120,22 @@ export const MIGRATIONS: readonly string[] = [
   );
   `,
   `
+  -- Empty for runs of older versions. ended_by: the execution (Temporal's run id) that wrote the end.
+  ALTER TABLE runs ADD COLUMN pinned text;
+  ALTER TABLE runs ADD COLUMN ended_by text;
+  ALTER TABLE calls ADD COLUMN starts_before integer NOT NULL DEFAULT 0;
+
+  -- What persons decided about runs: retries, and what became of calls whose answer was lost.
+  CREATE TABLE interventions (
+    run_key      text NOT NULL REFERENCES runs (run_key),
+    id           text NOT NULL,
+    ordinal      integer NOT NULL,
+    at_ms        bigint NOT NULL,
+    intervention text NOT NULL,
+    PRIMARY KEY (run_key, id)
+  );
+  `,
+  `
   -- JSON: what a start was seen to ask of its backends. Starts of model turns are here too where a client of the model
   -- retried by itself; their keys begin with turn/.
   ALTER TABLE attempts ADD COLUMN requests text;

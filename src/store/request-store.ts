@@ -2,7 +2,16 @@ import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import type { LedgerEvent } from '../policy/ledger.js';
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
 import type { WorkerStore } from './shared-state.js';
-import type { AttemptRecord, CallPage, LedgerRendering, RecordedOutcome, Store, TurnCommit, TurnKey } from './store.js';
+import type {
+  AttemptRecord,
+  CallPage,
+  Intervening,
+  LedgerRendering,
+  RecordedOutcome,
+  Store,
+  TurnCommit,
+  TurnKey,
+} from './store.js';
 
 /** The methods that ask a store something. */
 export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close'>;
@@ -20,13 +29,16 @@ export abstract class RequestStore implements WorkerStore {
   createRun = (run: Parameters<Store['createRun']>[0]) => this.ask('createRun', run);
   getRun = (runKey: string) => this.ask('getRun', runKey);
   listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) => this.ask('listRuns', filter);
-  finishRun = (runKey: string, result: AgentRunResult) => this.ask('finishRun', runKey, result);
+  finishRun = (runKey: string, result: AgentRunResult, execution?: string) =>
+    this.ask('finishRun', runKey, result, execution);
+  intervene = (change: Intervening) => this.ask('intervene', change);
+  listInterventions = (runKey: string) => this.ask('listInterventions', runKey);
   getTombstone = (runKey: string) => this.ask('getTombstone', runKey);
   getManifest = (hash: string) => this.ask('getManifest', hash);
   getNode = (id: string) => this.ask('getNode', id);
   getChain = (head: string) => this.ask('getChain', head);
   getTurn = (turn: TurnKey) => this.ask('getTurn', turn);
-  countTurnStart = (turn: TurnKey) => this.ask('countTurnStart', turn);
+  countTurnStart = (turn: TurnKey, execution?: string) => this.ask('countTurnStart', turn, execution);
   commitTurn = (commit: TurnCommit) => this.ask('commitTurn', commit);
   listTurns = (runKey: string) => this.ask('listTurns', runKey);
   applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>

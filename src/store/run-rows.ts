@@ -1,5 +1,6 @@
 /** Runs and their model turns as rows, and who of several turns speaks for a run. */
 import type { CallModelResult } from '../contract/activities.js';
+import type { Intervention, PinnedRun, RecordedIntervention } from '../contract/intervention.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import { StoreError, type RunRecord, type Tombstone, type TurnCommit, type TurnKey } from './store.js';
 
@@ -13,6 +14,13 @@ export interface RunRow {
   result: string | null;
   started_at_ms: number;
   updated_at_ms: number;
+  pinned: string | null;
+  ended_by: string | null;
+}
+
+export interface InterventionRow {
+  at_ms: number;
+  intervention: string;
 }
 
 export interface TurnRow {
@@ -35,6 +43,8 @@ export function readRun(row: RunRow): RunRecord {
     head: row.head ?? '',
     status: row.status,
     ...(row.result !== null && { result: JSON.parse(row.result) as AgentRunResult }),
+    ...(row.ended_by !== null && { endedBy: row.ended_by }),
+    ...(row.pinned !== null && { pinned: JSON.parse(row.pinned) as PinnedRun }),
     startedAtMs: row.started_at_ms,
     updatedAtMs: row.updated_at_ms,
   };
@@ -86,6 +96,10 @@ export function readTurn(row: TurnRow): { turn: TurnKey; result: CallModelResult
     result: JSON.parse(row.result ?? 'null') as CallModelResult,
     atMs: row.committed_at_ms ?? 0,
   };
+}
+
+export function readIntervention(row: InterventionRow): RecordedIntervention {
+  return { ...(JSON.parse(row.intervention) as Intervention), atMs: row.at_ms };
 }
 
 /** What committing a turn comes to: the answer, and whether the run's head moves to it. */

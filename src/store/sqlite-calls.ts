@@ -21,6 +21,7 @@ import {
 import { collected, type TombstoneRow } from './run-rows.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 import type {
+  Intervening,
   AttemptRecord,
   CallPage,
   CallRecord,
@@ -87,11 +88,24 @@ export function callOperations({ db, path }: SqliteDatabase, now: () => number) 
       const found = findRow(key);
       if (!found && 'call' in event) refuseCollected(event.call.runKey);
       const { write, verdict } = ledgerTransition(key, found, event, now());
-      // No row is written after its outcome, so a stored rendering is never overwritten here.
+      // No row is written after its outcome, except by a person's intervention, so a stored rendering is never overwritten.
       if (write) writeRow(write, rendered && renderingOf(event, write, rendered));
       const started = startedAttempt(key, event, verdict);
       if (started) upsertAttempt.run({ ...attemptRow(started) });
       return verdict;
+    },
+
+    /** All of the events, or none; then says which was refused. */
+    applyAll(events: Intervening['ledger']): { key: string; verdict: LedgerVerdict } | undefined {
+      const changes = events.map(({ key, event, rendered }) => {
+        return { key, event, rendered, ...ledgerTransition(key, findRow(key), event, now()) };
+      });
+      const refused = changes.find(({ verdict }) => verdict.type !== 'accepted');
+      if (refused) return { key: refused.key, verdict: refused.verdict };
+      for (const { write, event, rendered } of changes) {
+        if (write) writeRow(write, rendered && renderingOf(event, write, rendered));
+      }
+      return undefined;
     },
 
     recordOutcomes(outcomes: RecordedOutcome[]): void {

@@ -1,13 +1,16 @@
 import type { CallModelResult } from '../contract/activities.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { RecordedIntervention } from '../contract/intervention.js';
 import {
   collected,
   missingRun,
-  readTombstone,
   readAnswer,
+  readIntervention,
   readRun,
+  readTombstone,
   readTurn,
   turnAnswer,
+  type InterventionRow,
   type RunRow,
   type TombstoneRow,
   type TurnRow,
@@ -15,7 +18,7 @@ import {
 import type { CallOperations } from './sqlite-calls.js';
 import type { ContentOperations } from './sqlite-content.js';
 import type { SqliteDatabase } from './sqlite-database.js';
-import type { RunRecord, Store, Tombstone, TurnCommit, TurnKey } from './store.js';
+import type { IntervenedRun, Intervening, RunRecord, Store, Tombstone, TurnCommit, TurnKey } from './store.js';
 
 /** Runs and their model turns: who answered a question first, and where the conversation has got to. */
 export function runOperations(
@@ -26,8 +29,8 @@ export function runOperations(
 ) {
   const selectRun = db.prepare('SELECT * FROM runs WHERE run_key = ?');
   const insertRun = db.prepare(
-    `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms)
-     VALUES (:runKey, :workflowId, :task, :manifestHash, :head, 'running', :now, :now)`,
+    `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms, pinned)
+     VALUES (:runKey, :workflowId, :task, :manifestHash, :head, 'running', :now, :now, :pinned)`,
   );
   const selectRuns = db.prepare(
     `SELECT * FROM runs
@@ -35,7 +38,23 @@ export function runOperations(
      ORDER BY ordinal DESC LIMIT :limit`,
   );
   const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
-  const updateEnd = db.prepare('UPDATE runs SET status = ?, result = ?, updated_at_ms = ? WHERE run_key = ?');
+  const updateEnd = db.prepare(
+    'UPDATE runs SET status = ?, result = ?, ended_by = ?, updated_at_ms = ? WHERE run_key = ?',
+  );
+  const reopenEnded = db.prepare(
+    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, updated_at_ms = ?
+     WHERE run_key = ? AND ended_by <> ?`,
+  );
+  const resumeRun = db.prepare(
+    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, manifest_hash = ?, pinned = ?, updated_at_ms = ?
+     WHERE run_key = ?`,
+  );
+  const selectIntervention = db.prepare('SELECT * FROM interventions WHERE run_key = ? AND id = ?');
+  const selectInterventions = db.prepare('SELECT * FROM interventions WHERE run_key = ? ORDER BY ordinal');
+  const insertIntervention = db.prepare(
+    `INSERT INTO interventions (run_key, id, ordinal, at_ms, intervention)
+     VALUES (:runKey, :id, (SELECT coalesce(max(ordinal), 0) + 1 FROM interventions WHERE run_key = :runKey), :now, :text)`,
+  );
   const updateHead = db.prepare('UPDATE runs SET head = ?, updated_at_ms = ? WHERE run_key = ?');
 
   const thisTurn = 'run_key = :runKey AND step = :step AND head = :head AND settings = :settings AND take = :take';
@@ -84,6 +103,7 @@ export function runOperations(
         manifestHash: run.manifest.hash,
         head: head === '' ? null : head,
         now: now(),
+        pinned: run.pinned ? JSON.stringify(run.pinned) : null,
       });
       return readRun(existingRun(run.runKey));
     },
@@ -107,17 +127,37 @@ export function runOperations(
       return (rows as unknown as RunRow[]).map(readRun);
     },
 
-    finishRun(runKey: string, result: AgentRunResult): void {
+    finishRun(runKey: string, result: AgentRunResult, execution?: string): void {
       existingRun(runKey);
-      updateEnd.run(result.status, JSON.stringify(result), now(), runKey);
+      updateEnd.run(result.status, JSON.stringify(result), execution ?? null, now(), runKey);
+    },
+
+    intervene({ runKey, intervention, run, ledger }: Intervening): IntervenedRun {
+      existingRun(runKey);
+      const before = selectIntervention.get(runKey, intervention.id) as InterventionRow | undefined;
+      if (before) return { status: 'recorded', intervention: readIntervention(before) };
+      const refused = calls.applyAll(ledger);
+      if (refused) return { status: 'refused', ...refused };
+      const atMs = now();
+      insertIntervention.run({ runKey, id: intervention.id, now: atMs, text: JSON.stringify(intervention) });
+      if (run) {
+        content.putManifest(run.manifest);
+        resumeRun.run(run.manifest.hash, JSON.stringify(run.pinned), atMs, runKey);
+      }
+      return { status: 'recorded', intervention: { ...intervention, atMs } };
+    },
+
+    listInterventions(runKey: string): RecordedIntervention[] {
+      return (selectInterventions.all(runKey) as unknown as InterventionRow[]).map(readIntervention);
     },
 
     getTurn(turn: TurnKey): CallModelResult | undefined {
       return readAnswer(findTurn(turn));
     },
 
-    countTurnStart(turn: TurnKey): number {
+    countTurnStart(turn: TurnKey, execution?: string): number {
       existingRun(turn.runKey);
+      if (execution !== undefined) reopenEnded.run(now(), turn.runKey, execution);
       return Number(countStart.get({ ...turnKey(turn), starts: 1 })?.['starts']);
     },
 

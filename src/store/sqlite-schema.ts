@@ -108,6 +108,22 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   `
+  -- Empty for runs of older versions. ended_by: the execution (Temporal's run id) that wrote the end.
+  ALTER TABLE runs ADD COLUMN pinned TEXT;
+  ALTER TABLE runs ADD COLUMN ended_by TEXT;
+  ALTER TABLE calls ADD COLUMN starts_before INTEGER NOT NULL DEFAULT 0;
+
+  -- What persons decided about runs: retries, and what became of calls whose answer was lost.
+  CREATE TABLE interventions (
+    run_key      TEXT NOT NULL REFERENCES runs (run_key),
+    id           TEXT NOT NULL,
+    ordinal      INTEGER NOT NULL,
+    at_ms        INTEGER NOT NULL,
+    intervention TEXT NOT NULL,
+    PRIMARY KEY (run_key, id)
+  ) STRICT, WITHOUT ROWID;
+  `,
+  `
   -- JSON: what a start was seen to ask of its backends. Starts of model turns are here too where a client of the model
   -- retried by itself; their keys begin with turn/.
   ALTER TABLE attempts ADD COLUMN requests TEXT;

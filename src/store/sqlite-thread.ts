@@ -37,6 +37,7 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'getTurn',
   'listTurns',
   'getTombstone',
+  'listInterventions',
   'getCall',
   'findRendered',
   'listFailedCalls',

@@ -5,6 +5,7 @@ import type { Manifest } from '../contract/manifest.js';
 import type { SeenRequests } from '../contract/seen-requests.js';
 import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
 import type { CallModelResult } from '../contract/activities.js';
+import type { PinnedRun, Intervention, RecordedIntervention } from '../contract/intervention.js';
 import type { LedgerEvent, LedgerRow, LedgerVerdict } from '../policy/ledger.js';
 
 /** A run's root: reachable from here is what garbage collection keeps. */
@@ -17,6 +18,10 @@ export interface RunRecord {
   head: string;
   status: RunStatus;
   result?: AgentRunResult;
+  /** The execution (Temporal's run id) that wrote the end; absent while the run goes on. */
+  endedBy?: string;
+  /** Absent in runs that an older version started. */
+  pinned?: PinnedRun;
   /** Store's clock, epoch milliseconds. */
   startedAtMs: number;
   updatedAtMs: number;
@@ -67,6 +72,21 @@ export interface RenderedMessage {
  * of its two outcomes.
  */
 export type LedgerRendering = RenderedMessage | { ifNone: RenderedMessage; ifUnknown: RenderedMessage };
+
+/** A person's decision about a run, with all that it changes, in one transaction. */
+export interface Intervening {
+  runKey: string;
+  intervention: Intervention;
+  /** Present where the run goes on: it is `running` again, with these tools and limits. */
+  run?: { manifest: Manifest; pinned: PinnedRun };
+  /** `reopen` and `resolve` events, all of which must be accepted. */
+  ledger: { key: string; event: LedgerEvent; rendered?: RenderedMessage }[];
+}
+
+/** `refused`: the ledger refused an event, and nothing was written. */
+export type IntervenedRun =
+  | { status: 'recorded'; intervention: RecordedIntervention }
+  | { status: 'refused'; key: string; verdict: LedgerVerdict };
 
 /** One start of a call's body, for the operator. */
 export interface AttemptRecord {
@@ -131,6 +151,7 @@ export interface Store {
     workflowId: string;
     task: string;
     manifest: Manifest;
+    pinned?: PinnedRun;
     messages: TranscriptMessage[];
   }): Promise<RunRecord>;
   getRun(runKey: string): Promise<RunRecord | undefined>;
@@ -141,8 +162,18 @@ export interface Store {
   getTombstone(runKey: string): Promise<Tombstone | undefined>;
   /** The newest run first. `workflowIdPrefix` narrows. */
   listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
-  /** Writes the run's end. A later end overwrites it: after a workflow reset a run ends again. Rejects with `missing_run`. */
-  finishRun(runKey: string, result: AgentRunResult): Promise<void>;
+  /**
+   * Writes the run's end, and which execution (Temporal's run id) it was that ended. A later end overwrites it: after a
+   * workflow reset a run ends again. Rejects with `missing_run`.
+   */
+  finishRun(runKey: string, result: AgentRunResult, execution?: string): Promise<void>;
+  /**
+   * Records what a person decided about a run and carries it out. First write wins: the same intervention asked again is
+   * returned as it was recorded, and changes nothing. Rejects with `missing_run`.
+   */
+  intervene(change: Intervening): Promise<IntervenedRun>;
+  /** Oldest first. */
+  listInterventions(runKey: string): Promise<RecordedIntervention[]>;
   getManifest(hash: string): Promise<Manifest | undefined>;
 
   // --- transcript ---------------------------------------------------------------------------------------------------
@@ -154,9 +185,10 @@ export interface Store {
   getTurn(turn: TurnKey): Promise<CallModelResult | undefined>;
   /**
    * Counts a start of the turn and returns the count, this one included. Starting a turn also says that the run has gone
-   * this way: the turn started last is the one whose commit moves the run's head. Rejects with `missing_run`.
+   * this way: the turn started last is the one whose commit moves the run's head. A run that another execution (Temporal's
+   * run id) has ended goes on: after a reset it is `running` again. Rejects with `missing_run`.
    */
-  countTurnStart(turn: TurnKey): Promise<number>;
+  countTurnStart(turn: TurnKey, execution?: string): Promise<number>;
   /**
    * Commits nodes, answered calls, the turn and the run's new head together. Returns the winner's answer: a turn that was
    * answered before stays as it is, and nothing is written.
@@ -174,7 +206,7 @@ export interface Store {
    * Applies one event to one row by the pure transition in `policy/ledger.ts`, atomically, on the store's clock.
    * An accepted `begin` with `by` adds the start's `AttemptRecord` in the same transaction.
    *
-   * `rendered` is stored with the outcome that a `settle` or `seal` writes, in the same transaction; it is dropped where the
+   * `rendered` is stored with the outcome that a `settle`, `seal` or `resolve` writes, in the same transaction; it is dropped where the
    * event writes none, so the caller shows the model what `getCall` returns.
    */
   applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict>;

@@ -21,4 +21,5 @@ export {
 } from './test-bed.js';
 export type { TestRunner } from './test-runner.js';
 export { startTestServer, type TestServer } from './test-server.js';
-export { toolTests, type ToolTestOptions } from './tool-tests.js';
+export { toolTests } from './tool-tests.js';
+export type { ToolTestOptions } from './tool-trial.js';

@@ -1,32 +1,9 @@
 import { at, checkObject, refuseUnknownKeys, shown } from '../config/check-options.js';
 import { ConfigError } from '../config/config-error.js';
-import type { Json, JsonObject } from '../contract/json.js';
 import type { Tool } from '../tools/tool.js';
 import { afterTests, type TestRunner } from './test-runner.js';
 import { startTestServer, type TestServer } from './test-server.js';
-import { ToolTrial } from './tool-trial.js';
-
-export interface ToolTestOptions {
-  /** What `defineTool`, `httpTool` and the other sources made. */
-  tool: Tool;
-  /** Two or more different correct arguments; each is called in the same step. */
-  inputs: JsonObject[];
-  /** Arguments that the tool's schema refuses. Default: a text where an object belongs. */
-  badInput?: Json;
-  /**
-   * Counts the effects in the backend so far (payments, rows, mails). Needed for every tool that is not `read`: they are
-   * what "run twice, one effect" is about.
-   */
-  effects?: () => number | Promise<number>;
-  /** Empties the backend before each test. Needed where `reconcile` finds effects by their arguments. */
-  reset?: () => void | Promise<void>;
-  /** What the agent takes while the tool is down. Default: a stand-in that always succeeds. */
-  alternative?: { tool: Tool; input: JsonObject };
-  /** Default: an embedded server for these tests, stopped after them. */
-  server?: TestServer;
-  /** Of each test. Default 60 s: retries really wait. */
-  timeoutMs?: number;
-}
+import { ToolTrial, type ToolTestOptions } from './tool-trial.js';
 
 /**
  * Generates the tests that a tool of an agent needs, each a run of a scripted agent on a real worker and server, with the

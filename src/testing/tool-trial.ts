@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../contract/json.js';
+import type { Json, JsonObject } from '../contract/json.js';
 import type { FailureClass } from '../contract/failure.js';
 import type { FaultOption } from '../faults/fault.js';
 import { scriptedModel, type ScriptedCall, type ScriptedTurn } from '../models/scripted-model.js';
@@ -7,7 +7,28 @@ import { defineTool } from '../tools/define-tool.js';
 import type { Tool } from '../tools/tool.js';
 import { openTestBed, type TestRun } from './test-bed.js';
 import type { TestServer } from './test-server.js';
-import type { ToolTestOptions } from './tool-tests.js';
+
+export interface ToolTestOptions {
+  /** What `defineTool`, `httpTool` and the other sources made. */
+  tool: Tool;
+  /** Two or more different correct arguments; each is called in the same step. */
+  inputs: JsonObject[];
+  /** Arguments that the tool's schema refuses. Default: a text where an object belongs. */
+  badInput?: Json;
+  /**
+   * Counts the effects in the backend so far (payments, rows, mails). Needed for every tool that is not `read`: they are
+   * what "run twice, one effect" is about.
+   */
+  effects?: () => number | Promise<number>;
+  /** Empties the backend before each test. Needed where `reconcile` finds effects by their arguments. */
+  reset?: () => void | Promise<void>;
+  /** What the agent takes while the tool is down. Default: a stand-in that always succeeds. */
+  alternative?: { tool: Tool; input: JsonObject };
+  /** Default: an embedded server for these tests, stopped after them. */
+  server?: TestServer;
+  /** Of each test. Default 60 s: retries really wait. */
+  timeoutMs?: number;
+}
 
 /** One generated test of a tool: a run of a scripted agent on a worker of its own, and what must hold after it. */
 export class ToolTrial {

@@ -1,8 +1,9 @@
 import { at, checkFunction, checkInteger, checkText, checkTexts, refuseUnknownKeys } from '../config/check-options.js';
-import type { ModelChoice, PerdureConfig } from '../config/config.js';
+import type { PerdureConfig } from '../config/config.js';
+import type { ModelChoice } from '../models/model-choice.js';
 import { resolveLimits } from '../config/resolve-config.js';
 import type { JsonObject } from '../contract/json.js';
-import type { RunLimits } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
 import { pathOf, toolOf } from './define-tool.js';
 import { ToolError } from './tool-error.js';
 import type { Tool, ToolOptions, ToolSchema } from './tool.js';

@@ -11,7 +11,7 @@ import {
   didYouMean,
   refuseUnknownKeys,
 } from '../config/check-options.js';
-import { failureClassNames } from './failure-class-names.js';
+import { failureClassNames } from '../policy/failure-classes.js';
 import { resolveExamples } from './tool-examples.js';
 import { resolvePolicy } from './tool-policy.js';
 import { parserOf, resolveSchema } from './tool-schema.js';

@@ -14,7 +14,7 @@ import {
 } from '../config/check-options.js';
 import { parseDuration } from '../config/duration.js';
 import { resolveBreaker, resolveLimiter, resolveRetryBudget } from './shared-limits.js';
-import { failureClassNames } from './failure-class-names.js';
+import { failureClassNames } from '../policy/failure-classes.js';
 import type { ToolOptions } from './tool.js';
 
 /**

@@ -2,7 +2,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/sp
 import type { Failure, FailureClass, FailureTexts, Suggestion, Violation } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool, RetryOverride, RetryOwner } from '../contract/manifest.js';
-import type { ModelChoice } from '../config/config.js';
+import type { ModelChoice } from '../models/model-choice.js';
 import type { DegradedResult, EmptyResult, PartialResult } from './results.js';
 
 /** A duration in configuration: milliseconds, or `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'7d'`. */

@@ -2,6 +2,7 @@ import { CancellationScope, condition, startChild, workflowInfo } from '@tempora
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { CallToolInput, ChildEnd, OpenAgentCallInput } from '../contract/activities.js';
 import type { Outcome, PreparedCall } from '../contract/call.js';
+import type { ResumeRequest } from '../contract/resume-request.js';
 import type { AgentSpec, ManifestSummary } from '../contract/manifest.js';
 import type { AgentRunInput, AgentRunResult, RunCounters } from '../contract/run.js';
 import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';
@@ -21,6 +22,8 @@ export interface AgentCallsOptions {
   model?: string;
   /** The run's budget, charged with what its children use. Absent for `toolExecutor()`, which has none. */
   budget?: AgentBudget;
+  /** Set for the step with which a resumed run goes on: its children may have ended before, and go on as well. */
+  resume?: ResumeRequest;
 }
 
 /** What the Temporal UI shows of a task on one line. */
@@ -88,11 +91,19 @@ export class AgentCalls {
       limits: limits ?? {},
       ...(this.#options.model === undefined ? {} : { model: this.#options.model }),
       agent: { tool: input.call.tool, depth: this.#options.depth + 1, catalogue: this.#options.catalogue },
+      ...this.#resumeOf(input.call.callId),
     };
     const workflowId = `${workflowInfo().workflowId}/${input.call.callId}`;
     const end = await endOfChild(workflowId, child, heartbeatTimeoutMs);
     // Whatever cancelled this run, the child has ended: its outcome is recorded before the run's end is.
     return this.#charged(await CancellationScope.nonCancellable(() => bookkeeping.closeAgentCall({ ...input, end })));
+  }
+
+  /** Its last turn is asked anew only where it is the run's own that a person did not like. */
+  #resumeOf(callId: string): { resume?: ResumeRequest } {
+    if (!this.#options.resume) return {};
+    const { askAgain: _askAgain, ...resume } = this.#options.resume;
+    return { resume: { ...resume, id: `${resume.id}/${callId}` } };
   }
 
   #charged({ outcome, used }: { outcome: Outcome; used: RunCounters }): Outcome {

@@ -1,17 +1,22 @@
-import { CancellationScope, workflowInfo } from '@temporalio/workflow';
-import type { AnsweredCall, CallModelInput, CallModelResult, Nudge } from '../contract/activities.js';
+import { CancellationScope } from '@temporalio/workflow';
+import type { CallModelInput, CallModelResult, Nudge } from '../contract/activities.js';
 import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
+import type { ResumedRun } from '../contract/intervention.js';
 import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
 import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
-import { isStuck, loopLimitsOf, noLoop } from '../policy/loop-defence.js';
-import { admitCalls, describeCap, noCounters, reachedCap } from '../policy/run-budget.js';
+import { isStuck, loopLimitsOf } from '../policy/loop-defence.js';
+import { admitCalls, describeCap, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
 import { cancelled, readActivityError } from '../temporal/failure-mapper.js';
 import { AgentCalls } from './agent-calls.js';
+import { answeredCall } from './answered-call.js';
 import { isFailed } from './execute-calls.js';
-import { refuse } from './refuse-call.js';
 import type { StepContext } from './execute-calls.js';
+import { openRun } from './open-run.js';
+import type { OpenedRun } from './open-run.js';
+import { refuse } from './refuse-call.js';
+import { ResumedStep } from './resumed-step.js';
 import { bookkeeping, callModel } from './run-activities.js';
 import { RunPanel } from './run-panel.js';
 import { StepGuards, answer } from './step-guards.js';
@@ -31,42 +36,31 @@ export class AgentRun {
   /** Guards of the step under way. */
   #step: StepGuards | undefined;
 
-  private constructor(input: AgentRunInput, runKey: string, state: CarriedRun) {
+  /** What a resumed run has to do first. */
+  #resumed: ResumedRun | undefined;
+
+  private constructor(input: AgentRunInput, opened: OpenedRun) {
     this.#input = input;
-    this.#runKey = runKey;
-    this.#state = state;
-    this.#panel = new RunPanel(state.searchAttributes);
+    this.#runKey = opened.runKey;
+    this.#state = opened.state;
+    this.#resumed = opened.resumed;
+    this.#panel = new RunPanel(opened.state.searchAttributes);
   }
 
-  /** Starts the run (pins the tools, writes its root), or takes up what continue-as-new carried over. */
+  /** Starts the run, goes on with one that ended before, or takes up what continue-as-new carried over. */
   static async open(input: AgentRunInput): Promise<AgentRun> {
-    const info = workflowInfo();
-    // Without a client's key (a workflow started by hand) Temporal's first run id serves: it survives reset and
-    // continue-as-new, and cron workflows, which share it, are refused.
-    const runKey = input.runKey ?? info.firstExecutionRunId;
-    if (input.carried) return new AgentRun(input, runKey, structuredCopy(input.carried));
-    const started = await bookkeeping.startRun({
-      runKey,
-      workflowId: info.workflowId,
-      task: input.task,
-      ...(input.limits ? { limits: input.limits } : {}),
-      ...(input.model === undefined ? {} : { model: input.model }),
-      ...(input.agent ? { agent: input.agent } : {}),
-    });
-    const run = new AgentRun(input, runKey, {
-      ...started,
-      counters: { ...noCounters },
-      startedAtMs: info.startTime.getTime(),
-      answered: [],
-      seenTools: [],
-      seenFailureClasses: [],
-      consecutiveFailures: {},
-      emphasised: [],
-      loop: noLoop,
-      fuse: {},
-    });
-    run.#panel.statusChanged('running');
+    const opened = await openRun(input);
+    const run = new AgentRun(input, opened);
+    if (opened.how !== 'continued') run.#panel.statusChanged('running');
+    const { seen } = opened.resumed ?? {};
+    if (seen) run.#panel.stepEnded(run.#state, seen.tools, seen.classes);
     return run;
+  }
+
+  /** What the former execution left to be done before the model is asked again; the answer, where it was there already. */
+  get resumed(): { step?: ResumedStep; answer?: string } {
+    const { calls, answer } = this.#resumed ?? {};
+    return { ...(calls ? { step: new ResumedStep(calls) } : {}), ...(answer === undefined ? {} : { answer }) };
   }
 
   reachedCap(): CapReason | undefined {
@@ -83,11 +77,13 @@ export class AgentRun {
     const { emphasis, streaks } = takeEmphasis(this.#state);
     Object.assign(this.#state, streaks);
     // The last turn, which may not ask for tools, is no step of the budget.
-    const step = this.#state.counters.steps + 1;
-    if (!finalTurn) this.#state.counters.steps = step;
+    const next = finalTurn ? undefined : this.#state.nextTurn;
+    const { step, take: firstTake } = next ?? { step: this.#state.counters.steps + 1, take: 0 };
+    delete this.#state.nextTurn;
+    if (!finalTurn) this.#state.counters.steps = Math.max(this.#state.counters.steps, step);
     this.#panel.show(this.#state, 'asking the model');
     let nudge: Nudge | undefined;
-    for (const take of [0, 1]) {
+    for (const take of [firstTake, firstTake + 1]) {
       let turn: CallModelResult;
       try {
         turn = await callModel(
@@ -115,7 +111,7 @@ export class AgentRun {
         throw error;
       }
       this.#charge(turn);
-      nudge = turn.empty ? 'empty' : turn.textualCall && take === 0 ? 'textual_call' : undefined;
+      nudge = turn.empty ? 'empty' : turn.textualCall && take === firstTake ? 'textual_call' : undefined;
       if (!nudge) {
         this.#state.head = turn.head;
         this.#state.answered = [];
@@ -175,13 +171,16 @@ export class AgentRun {
         catalogue: this.#input.agent?.catalogue ?? manifest.hash,
         ...(this.#input.model === undefined ? {} : { model: this.#input.model }),
         budget: this.#state,
+        ...(this.#resumed?.calls && this.#input.resume ? { resume: this.#input.resume } : {}),
       }),
       ...(this.#step ? { repeats: this.#step.repeats } : {}),
     };
   }
 
-  record(outcomes: Outcome[]): void {
-    this.#state.answered = outcomes.map(answeredCall);
+  /** `resumed`: the step that these outcomes complete, where others of its calls had theirs before. */
+  record(outcomes: Outcome[], resumed?: ResumedStep): void {
+    this.#state.answered = resumed?.answered(outcomes) ?? outcomes.map(answeredCall);
+    this.#resumed = undefined;
     this.#state.counters.failures += outcomes.filter(isFailed).length;
     for (const outcome of outcomes) Object.assign(this.#state, countOutcome(this.#state, outcome));
     if (this.#step) Object.assign(this.#state, this.#step.observe(outcomes));
@@ -267,11 +266,6 @@ export class AgentRun {
   }
 }
 
-function answeredCall(outcome: Outcome): AnsweredCall {
-  const { callId, key } = outcome;
-  return { callId, key, ...(outcome.refusedByWorkflow ? { refused: outcome } : {}) };
-}
-
 function statusOf(reason: TerminationReason): Exclude<RunStatus, 'running'> {
   switch (reason) {
     case 'answered':
@@ -291,9 +285,4 @@ function statusOf(reason: TerminationReason): Exclude<RunStatus, 'running'> {
     case 'model_failed':
       return 'failed';
   }
-}
-
-// The input belongs to the SDK; `structuredClone` is missing in the sandbox, and the state is JSON.
-function structuredCopy<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
 }

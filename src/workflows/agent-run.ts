@@ -5,7 +5,7 @@ import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
 import { isCancellation, runFailed } from '../temporal/failure-mapper.js';
 import { AgentRun } from './agent-run-state.js';
 import { executeCalls } from './execute-calls.js';
-import { refuseCron } from './tool-executor.js';
+import { refuseRepeats } from './tool-executor.js';
 
 /**
  * A whole agent: model → tools → model …, until it answers or a cap ends it. Every call that the model asks for has
@@ -16,7 +16,7 @@ import { refuseCron } from './tool-executor.js';
  * ended or been settled.
  */
 export async function agentRun(input: AgentRunInput): Promise<AgentRunResult> {
-  refuseCron();
+  refuseRepeats();
   const run = await AgentRun.open(input);
   try {
     const result = await takeSteps(run, input);
@@ -30,6 +30,8 @@ export async function agentRun(input: AgentRunInput): Promise<AgentRunResult> {
 }
 
 async function takeSteps(run: AgentRun, input: AgentRunInput): Promise<AgentRunResult> {
+  const ended = await finishResumed(run);
+  if (ended) return ended;
   for (;;) {
     const cap = run.reachedCap();
     if (cap) return await run.answerWithoutTools(cap);
@@ -45,6 +47,17 @@ async function takeSteps(run: AgentRun, input: AgentRunInput): Promise<AgentRunR
       await continueAsNew<typeof agentRun>({ ...input, carried: run.carry() });
     }
   }
+}
+
+/** Brings the step to its end that the former execution of a resumed run left open. */
+async function finishResumed(run: AgentRun): Promise<AgentRunResult | undefined> {
+  const { step, answer } = run.resumed;
+  if (answer !== undefined) return run.end('answered', answer);
+  if (!step) return undefined;
+  const outcomes = await executeCalls(run.admit(step.open), run.stepContext());
+  run.record(outcomes, step);
+  run.throwIfCancelled();
+  return run.endAfter(outcomes);
 }
 
 async function executeStep(run: AgentRun, turn: CallModelResult): Promise<Outcome[]> {

@@ -23,7 +23,7 @@ const overheadMs = 30_000;
 
 /** The bookkeeping activities: short, no effects outside the store. A worker that dies in one is noticed by its silence. */
 export const bookkeeping = proxyActivities<
-  Pick<RunActivities, 'startRun' | 'settleCall' | 'finishRun' | 'openAgentCall' | 'closeAgentCall'>
+  Pick<RunActivities, 'startRun' | 'resumeRun' | 'settleCall' | 'finishRun' | 'openAgentCall' | 'closeAgentCall'>
 >({
   ...base,
   startToCloseTimeout: '1 minute',

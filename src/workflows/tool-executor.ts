@@ -1,4 +1,4 @@
-import { workflowInfo } from '@temporalio/workflow';
+import { patched, workflowInfo } from '@temporalio/workflow';
 import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestSummary } from '../contract/manifest.js';
@@ -62,7 +62,7 @@ export async function toolExecutor(options: ToolExecutorOptions = {}): Promise<T
     throw misuse(`toolExecutor.inlineBytes: expected 0 to ${maxInputBytes}, got ${inlineBytes}`);
   }
   const info = workflowInfo();
-  refuseCron();
+  refuseRepeats();
   if (!state && !opened && info.continuedFromExecutionRunId !== undefined) {
     throw misuse(
       'toolExecutor: this workflow was continued as new without its executor state, so its calls would be counted ' +
@@ -126,9 +126,20 @@ function prepareCall(runKey: string, callId: string, tool: string, args: JsonObj
   return { status: 'ready', call: { runKey, callId, tool, key, digest, arguments: { inline: args } } };
 }
 
-/** Refuses cron workflows: their runs share Temporal's first run id, and with it every key. */
-export function refuseCron(): void {
-  const { cronSchedule } = workflowInfo();
+/**
+ * Refuses cron workflows and workflows with a retry policy: their executions share Temporal's first run id, and with it every
+ * key, and begin anew in the middle of what the former one left.
+ */
+export function refuseRepeats(): void {
+  const { cronSchedule, retryPolicy } = workflowInfo();
+  // Workflows that began before this was refused go on as they did.
+  if (retryPolicy && patched('refuse-workflow-retry')) {
+    throw misuse(
+      'perdure does not run with a Temporal retry policy on the workflow: calls are retried one by one, by the class of ' +
+        'their failure, and a workflow that is started again would only repeat the end that it came to. Start it without ' +
+        '`retry`; a run that ended badly goes on with: perdure retry RUN',
+    );
+  }
   if (!cronSchedule) return;
   throw misuse(
     `perdure does not run as a cron workflow (cron schedule "${cronSchedule}"): the runs of a cron workflow share one ` +

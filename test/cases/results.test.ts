@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/contract/json.js';
-import { normalizeResult, type NormalizedResult } from '../../src/results/normalize-result.js';
+import { normalizeResult } from '../../src/results/normalize-result.js';
+import type { NormalizedResult } from '../../src/results/normalized-result.js';
 import { shapeForModel, type ShapedResult } from '../../src/results/shape-for-model.js';
 import { ToolError } from '../../src/tools/tool-error.js';
 

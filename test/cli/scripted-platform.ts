@@ -1,6 +1,6 @@
+import type { RetryPlan } from '../../src/client/run-retry.js';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
-import type { Perdure } from '../../src/client/perdure-client.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
 import type { FailureFigures } from '../../src/stats/failure-stats.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
@@ -17,6 +17,7 @@ export interface Script {
   runs?: RunSummary[];
   tools?: ManifestTool[];
   stats?: FailureFigures;
+  retryPlan?: RetryPlan;
   workerIsThere?: boolean;
   embedded?: boolean;
   /** Ctrl-C while this look (1 is the first) is waited for. */
@@ -100,6 +101,15 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       asked.push(`cancel ${run.runId}`);
       return Promise.resolve();
     },
+    retry(run, options) {
+      asked.push(`retry ${run.runId} ${JSON.stringify(options)}`);
+      return Promise.resolve(script.retryPlan ?? { rerun: [], unresolved: [] });
+    },
+    resolve(run, callId, options) {
+      asked.push(`resolve ${run.runId} ${callId} ${JSON.stringify(options)}`);
+      const base = { callId, tool: 'print_label', key: 'k1:a', attempts: 1, elapsedMs: 5 };
+      return Promise.resolve({ ...base, status: 'succeeded', result: { inline: options.result ?? null } });
+    },
     waitForResult: () => Promise.resolve(needed(script.result, 'result')),
     stats(options) {
       asked.push(`stats ${JSON.stringify(options)}`);
@@ -115,7 +125,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return Promise.resolve();
     },
   };
-  const handle = (runId: string): RunHandle => new RunHandle(client as unknown as Perdure, { runId, runKey: 'key-1' });
+  const handle = (runId: string): RunHandle => new RunHandle(client, { runId, runKey: 'key-1' });
   const never = new Promise<never>(() => undefined);
   const opened = <T>(value: T): Promise<T> => {
     if (script.openFails) return Promise.reject(script.openFails);

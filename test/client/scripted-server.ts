@@ -4,6 +4,7 @@ import type { RunEnd, RunServer, ServerRun, StartRequest } from '../../src/clien
 export class ScriptedServer implements RunServer {
   readonly started: StartRequest[] = [];
   readonly cancelled: string[] = [];
+  readonly terminated: { id: string; reason: string }[] = [];
   closed = false;
   readonly #runs: ServerRun[];
   readonly #ends: Record<string, RunEnd>;
@@ -37,6 +38,11 @@ export class ScriptedServer implements RunServer {
 
   cancel(id: string): Promise<void> {
     this.cancelled.push(id);
+    return Promise.resolve();
+  }
+
+  terminate(id: string, reason: string): Promise<void> {
+    this.terminated.push({ id, reason });
     return Promise.resolve();
   }
 

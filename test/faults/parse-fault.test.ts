@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseFaults, readFault } from '../../src/faults/parse-fault.js';
-import { failureClassNames } from '../../src/tools/failure-class-names.js';
+import { failureClassNames } from '../../src/policy/failure-classes.js';
 
 const every = { on: 'every' };
 

@@ -2,7 +2,7 @@ import { APICallError } from '@ai-sdk/provider';
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AiSdkModel } from '../../src/config/config.js';
+import type { AiSdkModel } from '../../src/models/model-choice.js';
 import { aiSdkModel } from '../../src/models/ai-sdk-model.js';
 import type { AiSdkStreamPart } from '../../src/models/ai-sdk-stream.js';
 import type { Model } from '../../src/models/model.js';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.js';
-import type { ModelChoice } from '../../src/config/config.js';
+import type { ModelChoice } from '../../src/models/model-choice.js';
 import { resolveModel } from '../../src/models/resolve-model.js';
 import { scriptedModel } from '../../src/models/scripted-model.js';
 import { FakeProvider, delta, finish } from './fake-provider.js';

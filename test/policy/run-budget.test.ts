@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { RunCounters, RunLimits } from '../../src/contract/run.js';
+import type { RunCounters } from '../../src/contract/run.js';
+import type { RunLimits } from '../../src/contract/run-limits.js';
 import { admitCalls, describeCap, noCounters, reachedCap } from '../../src/policy/run-budget.js';
 
 const unlimited: RunLimits = {

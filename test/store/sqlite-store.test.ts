@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { APPLICATION_ID, MIGRATIONS } from '../../src/store/sqlite-schema.js';
+import { SCHEMA_VERSION } from '../../src/store/sqlite-schema.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
 import type { WorkerStore } from '../../src/store/shared-state.js';
 import type { Store } from '../../src/store/store.js';
@@ -108,7 +109,7 @@ describe('SQLite', () => {
       const verdict = await store.applyShared('x', { kind: 'wait', waitMs: 5, budgetMs: 10 });
       expect(verdict).toEqual({ granted: true, spentMs: 5 });
       expect(raw((db) => db.prepare("SELECT value FROM meta WHERE name = 'schema_version'").get())).toEqual({
-        value: MIGRATIONS.length,
+        value: SCHEMA_VERSION,
       });
     });
 
@@ -120,9 +121,7 @@ describe('SQLite', () => {
       const before = readFileSync(path);
       const refusal = open();
       await expect(refusal).rejects.toMatchObject({ name: 'StoreError', code: 'newer_schema' });
-      await expect(refusal).rejects.toThrow(
-        new RegExp(`version 99.*up to ${String(MIGRATIONS.length)}.*Update perdure`, 's'),
-      );
+      await expect(refusal).rejects.toThrow(new RegExp(`version 99.*up to ${SCHEMA_VERSION}.*Update perdure`, 's'));
       expect(readFileSync(path).equals(before)).toBe(true);
     });
 
@@ -199,7 +198,7 @@ describe('SQLite', () => {
     test('stops writing as soon as a newer perdure has migrated the file', async () => {
       const store = await open();
       raw((db) => {
-        db.exec("UPDATE meta SET value = value + 1 WHERE name = 'schema_version'");
+        db.exec(`UPDATE meta SET value = ${SCHEMA_VERSION + 1} WHERE name = 'schema_version'`);
       });
       await expect(store.createRun(runOf('r1'))).rejects.toMatchObject({ code: 'newer_schema' });
       await expect(store.getRun('r1')).rejects.toMatchObject({ code: 'newer_schema' });

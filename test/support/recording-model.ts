@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../src/contract/json.js';
 import type { Model, ModelReply, ModelRequest } from '../../src/models/model.js';
 import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
 
@@ -22,6 +23,18 @@ export function recording(model: Model): RecordingModel {
 /** A scripted model that keeps what it was asked. */
 export function script(...turns: ScriptedTurn[]): RecordingModel {
   return recording(scriptedModel({ turns }));
+}
+
+/** A turn that asks for these tools, for `byRequest`. */
+export function asks(...calls: [tool: string, args: JsonObject][]): Partial<ModelReply> {
+  return {
+    calls: calls.map(([modelName, args]) => ({ providerCallId: '', modelName, rawArguments: JSON.stringify(args) })),
+  };
+}
+
+/** A model that cannot be asked, for a reason that retrying does not cure; for `byRequest`. */
+export function refusesKey(): Promise<Partial<ModelReply>> {
+  return Promise.reject(Object.assign(new Error('the key was refused'), { status: 401 }));
 }
 
 /** Answers by the number of requests, where a script that knows only the conversation cannot tell two of them apart. */

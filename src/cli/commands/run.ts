@@ -1,20 +1,11 @@
 import { PerdureError } from '../../client/perdure-error.js';
-import type { RunHandle } from '../../client/run-handle.js';
-import type { AgentRunResult } from '../../contract/run.js';
-import { exitCodeOf, exitCodes } from '../exit-code.js';
-import { followRun } from '../follow-run.js';
+import { deliverRun, type DeliverOptions } from '../deliver-run.js';
+import { type LimitOptions, limitsOf } from '../limit-options.js';
 import type { Engine, Platform } from '../platform.js';
-import { paintRunState } from '../render/state-word.js';
-import { makeStyle } from '../render/style.js';
-import { printable } from '../render/text-width.js';
 
-export interface RunCommandOptions {
+export interface RunCommandOptions extends LimitOptions, DeliverOptions {
   id?: string;
   model?: string;
-  maxSteps?: number | 'none';
-  /** Default: on a terminal, and where this process runs the server. */
-  follow?: boolean;
-  json?: boolean;
 }
 
 /** `perdure run "task"`: starts a run and, where it follows it, prints the answer. `-` reads the task from stdin. */
@@ -24,80 +15,24 @@ export async function runCommand(platform: Platform, task: string, options: RunC
   try {
     if (engine.embedded && options.follow === false) throw nobodyToRunIt();
     const run = await engine.client.start(text, startOptions(options));
-    const follows = options.follow ?? (engine.embedded || platform.out.isTerminal);
-    return follows
-      ? await follow(platform, engine, run, options.json ?? false)
-      : printStarted(platform, engine, run, options.json ?? false);
+    return await deliverRun(platform, engine, run, options);
   } finally {
     await engine.stop();
   }
 }
 
 function startOptions(options: RunCommandOptions): Parameters<Engine['client']['start']>[1] {
-  const { id, model, maxSteps } = options;
+  const { id, model } = options;
+  const limits = limitsOf(options);
   return {
     ...(id !== undefined && { id }),
     ...(model !== undefined && { model }),
-    ...(maxSteps !== undefined && { limits: { steps: maxSteps === 'none' ? null : maxSteps } }),
+    ...(limits && { limits }),
   };
 }
 
-function nobodyToRunIt(): PerdureError {
+export function nobodyToRunIt(): PerdureError {
   return new PerdureError('usage', 'With --no-follow nobody would run the task: no server is running.', {
     next: 'Start one in another terminal with: perdure dev - or leave --no-follow away.',
   });
-}
-
-function printStarted(platform: Platform, engine: Engine, run: RunHandle, json: boolean): number {
-  const url = engine.client.runUrl(run);
-  if (json) {
-    const started = { id: run.runId, runKey: run.runKey, ...(url !== undefined && { url }) };
-    platform.out.write(`${JSON.stringify(started, null, 2)}\n`);
-  } else {
-    platform.out.write(`${run.runId}\n`);
-    platform.err.write(`See how it goes: perdure show ${run.runId}\n`);
-  }
-  return exitCodes.done;
-}
-
-async function follow(platform: Platform, engine: Engine, run: RunHandle, json: boolean): Promise<number> {
-  const { dim } = errStyle(platform).colours;
-  const url = engine.client.runUrl(run);
-  platform.err.write(`${dim(`${run.runId}${url === undefined ? '' : `  ${url}`}`)}\n`);
-  if (engine.logPath !== undefined) platform.err.write(`${dim(`log in ${engine.logPath}`)}\n`);
-
-  const end = await followRun({ platform, client: engine.client, run, broken: engine.broken });
-  if (end === 'detached') {
-    platform.err.write(`${detachedWords(engine, run)}\n`);
-    return exitCodes.detached;
-  }
-  const result = await engine.client.waitForResult(run);
-  if (json) {
-    platform.out.write(`${JSON.stringify({ id: run.runId, runKey: run.runKey, ...result }, null, 2)}\n`);
-  } else {
-    printEnd(platform, run, result);
-  }
-  return exitCodeOf(result.status);
-}
-
-function detachedWords(engine: Engine, run: RunHandle): string {
-  const see = `See it again: perdure show ${run.runId}`;
-  return engine.embedded
-    ? `${run.runId} is paused: it goes on when perdure dev or perdure run is started next in this folder.\n${see}`
-    : `${run.runId} goes on without this terminal.\n${see}`;
-}
-
-function printEnd(platform: Platform, run: RunHandle, result: AgentRunResult): void {
-  const { colours } = errStyle(platform);
-  const why = result.status === 'completed' ? '' : `: ${printable(result.termination.summary)}`;
-  const look = colours.dim(`  perdure show ${run.runId}`);
-  platform.err.write(`${run.runId} ${paintRunState(result.status, colours)}${why}${look}\n`);
-  if (result.answer === '') return;
-  // Escape sequences of a model are for no terminal; a file or another program gets the answer as it is.
-  platform.out.write(`${platform.out.isTerminal ? printable(result.answer) : result.answer}\n`);
-}
-
-function errStyle(platform: Platform): ReturnType<typeof makeStyle> {
-  const { colour, columns } = platform.err;
-  return makeStyle({ colour, columns, nowMs: platform.nowMs() });
 }

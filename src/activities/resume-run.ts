@@ -1,0 +1,171 @@
+import type { ResumeRunInput } from '../contract/activities.js';
+import type { PinnedRun, ResumedRun, RetryIntervention } from '../contract/intervention.js';
+import type { Manifest } from '../contract/manifest.js';
+import type { AnsweredCall } from '../contract/call.js';
+import type { CarriedRun, RunCounters } from '../contract/run.js';
+import { setAsideText } from '../policy/intervention-words.js';
+import { newRun } from '../policy/new-run.js';
+import { planResume } from '../policy/resume-run.js';
+import type { ResumePlan } from '../policy/resume-run.js';
+import type { CallRecord, RunRecord } from '../store/store.js';
+import { notReady } from '../temporal/failure-mapper.js';
+import { summarizeManifest } from '../tools/manifest.js';
+import { usageOfParts } from './run-usage.js';
+import type { Services } from './services.js';
+import { manifestFor, startRun } from './start-run.js';
+
+/** A call changed between reading and writing: another look is due at once. */
+const changedMeanwhileMs = 200;
+
+/**
+ * Has a run go on from its last good step, under the same identity: rebuilds from the store what the workflow needs, pins
+ * today's tools, and gives the failed calls of that step their attempts anew where that is safe. Needs no history. Carried
+ * out once for each request, however often it is asked. A run that the store does not have yet (the child of a run that was
+ * ended before the child began) starts.
+ */
+export async function resumeRun(services: Services, input: ResumeRunInput): Promise<ResumedRun> {
+  const { store } = services;
+  const { runKey, resume } = input;
+  const run = await store.getRun(runKey);
+  if (!run) return { carried: newRun(await startRun(services, input), await store.now()) };
+  const earlier = await store.listInterventions(runKey);
+  const known = earlier.find(({ id }) => id === resume.id);
+  if (known?.kind === 'retry') return known.resumed;
+
+  const [turns, calls, nowMs] = await Promise.all([store.listTurns(runKey), store.listCalls(runKey), store.now()]);
+  const manifest = await manifestFor(services, input.agent);
+  const plan = planResume({
+    run,
+    turns,
+    rows: new Map(calls.map(({ row }) => [row.key, row])),
+    effectOf: (name) => manifest.tools.find((tool) => tool.name === name)?.policy.effect,
+    askAgain: resume.askAgain === true,
+    nowMs,
+  });
+  const former = earlier.flatMap((each) => (each.kind === 'retry' ? [each] : [])).at(-1);
+  const pinned = pinnedAnew(services, input, run);
+  // A person has looked at the run: what its guards held against it is forgotten.
+  const carried: CarriedRun = {
+    ...newRun(
+      {
+        storeId: store.storeId,
+        manifest: summarizeManifest(manifest),
+        limits: pinned.limits,
+        loopPolicy: pinned.loopPolicy,
+        head: plan.head,
+        searchAttributes: services.searchAttributes,
+        heartbeatTimeoutMs: services.heartbeatTimeoutMs,
+      },
+      startedAtMs(run, former, nowMs),
+    ),
+    counters: countersOf(await usageOfParts(store, turns, calls), run, plan),
+    ...(plan.nextTurn ? { nextTurn: plan.nextTurn } : {}),
+    answered: settledCalls(plan),
+  };
+  return await record(services, { input, run, plan, calls, manifest, pinned, carried });
+}
+
+async function record(
+  services: Services,
+  found: {
+    input: ResumeRunInput;
+    run: RunRecord;
+    plan: ResumePlan;
+    calls: readonly CallRecord[];
+    manifest: Manifest;
+    pinned: PinnedRun;
+    carried: CarriedRun;
+  },
+): Promise<ResumedRun> {
+  const { input, run, plan, calls, manifest, pinned, carried } = found;
+  const { id, by, note, askAgain } = input.resume;
+  const tell = setAsideText(plan.setAside);
+  const intervention: RetryIntervention = {
+    kind: 'retry',
+    id,
+    by,
+    ...(note === undefined ? {} : { note }),
+    ...(askAgain ? { askAgain } : {}),
+    ...(tell === undefined ? {} : { tell }),
+    former: { status: run.status, ...(run.result ? { result: run.result } : {}) },
+    ...(run.manifestHash === manifest.hash ? {} : { manifest: { from: run.manifestHash, to: manifest.hash } }),
+    reopened: plan.reopened.map(({ key, call, outcome }) => ({
+      callId: call.callId,
+      key,
+      ...(outcome ? { outcome } : {}),
+    })),
+    resumed: {
+      carried,
+      ...(plan.calls?.some(({ status }) => status !== 'settled') ? { calls: plan.calls } : {}),
+      seen: seenSoFar(calls),
+      ...(plan.answer === undefined ? {} : { answer: plan.answer }),
+    },
+  };
+  const intervened = await services.store.intervene({
+    runKey: run.runKey,
+    intervention,
+    run: { manifest, pinned },
+    ledger: plan.reopened.map(({ key, call }) => ({ key, event: { type: 'reopen', call } })),
+  });
+  if (intervened.status === 'refused') throw notReady('a call changed while the run was looked at', changedMeanwhileMs);
+  const recorded = intervened.intervention;
+  if (recorded.kind !== 'retry') throw new TypeError(`${id} is no retry of ${run.runKey}`);
+  services.log.info('a run goes on after it ended', {
+    run_key: run.runKey,
+    by,
+    former: run.status,
+    rerun: recorded.reopened.map(({ callId }) => callId),
+  });
+  return recorded.resumed;
+}
+
+/** Limits stay what they were unless they were raised; a run of an older version takes today's. */
+function pinnedAnew(services: Services, input: ResumeRunInput, run: RunRecord): PinnedRun {
+  const { limits = services.limits, model } = run.pinned ?? {};
+  const chosen = input.model ?? model;
+  return {
+    limits: { ...limits, ...input.limits },
+    loopPolicy: services.loop,
+    ...(chosen === undefined ? {} : { model: chosen }),
+    ...(input.agent ? { agent: input.agent } : {}),
+  };
+}
+
+/** The time between a run's end and its retry is nobody's wall time. */
+function startedAtMs(run: RunRecord, former: RetryIntervention | undefined, nowMs: number): number {
+  const before = former?.resumed.carried.startedAtMs ?? run.startedAtMs;
+  return nowMs - Math.max(0, run.updatedAtMs - before);
+}
+
+/**
+ * Never less than the run's last end said, except for steps, of which only answered ones count, and calls that are run again,
+ * which reserve their place anew.
+ */
+function countersOf(used: RunCounters, run: RunRecord, plan: ResumePlan): RunCounters {
+  const told = run.result?.counters;
+  const open = (plan.calls ?? []).filter((call) => call.status !== 'settled');
+  const overBudget = plan.reopened.filter(
+    ({ outcome }) => outcome && 'failure' in outcome && outcome.failure.class === 'budget_exhausted',
+  );
+  const tookNoPlace = new Set(overBudget.map(({ call }) => call.callId));
+  const reserved = open.filter((call) => !tookNoPlace.has(call.call.callId)).length;
+  return {
+    steps: plan.steps,
+    calls: Math.max(0, Math.max(used.calls, told?.calls ?? 0) - reserved),
+    inputTokens: Math.max(used.inputTokens, told?.inputTokens ?? 0),
+    outputTokens: Math.max(used.outputTokens, told?.outputTokens ?? 0),
+    costUsd: Math.max(used.costUsd, told?.costUsd ?? 0),
+    failures: Math.max(used.failures, told?.failures ?? 0),
+  };
+}
+
+function settledCalls({ calls = [] }: ResumePlan): AnsweredCall[] {
+  return calls.flatMap((call) => (call.status === 'settled' ? [{ callId: call.callId, key: call.key }] : []));
+}
+
+function seenSoFar(calls: readonly CallRecord[]): NonNullable<ResumedRun['seen']> {
+  const classes = calls.flatMap(({ row }) =>
+    row.outcome && 'failure' in row.outcome ? [row.outcome.failure.class] : [],
+  );
+  return { tools: [...new Set(calls.map(({ row }) => row.tool))], classes: [...new Set(classes)] };
+}

@@ -1,0 +1,58 @@
+import type { RunCounters } from '../contract/run.js';
+import { chargeAgent, childRunKey } from '../policy/agent-budget.js';
+import { noCounters } from '../policy/run-budget.js';
+import type { CallRecord, Store } from '../store/store.js';
+
+type StoredTurn = Awaited<ReturnType<Store['listTurns']>>[number];
+
+/**
+ * What a run has used so far, from the store: also of a run that was terminated, which reports nothing. Every answered model
+ * turn counts, those of branches and takes that were left behind included, since they were paid for; and so do the runs of
+ * its agents, down to the last.
+ */
+export async function usageOf(store: Store, runKey: string): Promise<RunCounters> {
+  const run = await store.getRun(runKey);
+  if (run?.result) return run.result.counters;
+  if (!run) return noCounters;
+  const [turns, calls] = await Promise.all([store.listTurns(runKey), store.listCalls(runKey)]);
+  return await usageOfParts(store, turns, calls);
+}
+
+/** The same from a run's turns and calls, whatever its end says. */
+export async function usageOfParts(
+  store: Store,
+  turns: readonly StoredTurn[],
+  calls: readonly CallRecord[],
+): Promise<RunCounters> {
+  const counters = turns.reduce<RunCounters>(
+    (sum, { turn, result }) => ({
+      ...sum,
+      steps: result.finalTurn ? sum.steps : Math.max(sum.steps, turn.step),
+      inputTokens: sum.inputTokens + result.usage.inputTokens,
+      outputTokens: sum.outputTokens + result.usage.outputTokens,
+      costUsd: sum.costUsd + result.usage.costUsd,
+    }),
+    { ...noCounters },
+  );
+  const asked = new Set(
+    turns.flatMap(({ result }) =>
+      result.finalTurn ? [] : result.calls.map((call) => (call.status === 'ready' ? call.call.key : call.outcome.key)),
+    ),
+  );
+  const failed = calls.filter(({ row }) => row.outcome && 'failure' in row.outcome && asked.has(row.key));
+  const refused = failed.filter(({ row }) => isOverBudget(row));
+  const own = { ...counters, calls: asked.size - refused.length, failures: failed.length };
+  let all = own;
+  // An agent's call is charged when it ends: what a child that is still open has used is counted then.
+  for (const { row } of calls) {
+    if (!row.outcome) continue;
+    const key = childRunKey(row.runKey, row.callId);
+    if (await store.getRun(key)) all = chargeAgent(all, await usageOf(store, key));
+  }
+  return all;
+}
+
+/** Refused because the budget had no room for it, so that it took none. */
+function isOverBudget({ outcome, starts }: CallRecord['row']): boolean {
+  return starts === 0 && outcome !== undefined && 'failure' in outcome && outcome.failure.class === 'budget_exhausted';
+}

@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { PerdureError } from '../../client/perdure-error.js';
+import type { Json } from '../../contract/json.js';
+import { exitCodes } from '../exit-code.js';
+import type { Platform } from '../platform.js';
+
+export interface ResolveCommandOptions {
+  call: string;
+  happened?: boolean;
+  didNot?: boolean;
+  /** File with the call's result, JSON or text; `-` is standard input. */
+  result?: string;
+  note?: string;
+  json?: boolean;
+}
+
+/** `perdure resolve RUN --call c3.1 --happened | --did-not`: settles a call whose outcome is unknown. */
+export async function resolveCommand(
+  platform: Platform,
+  idOrPrefix: string,
+  options: ResolveCommandOptions,
+): Promise<number> {
+  const { happened = false, didNot = false, call, note } = options;
+  if (happened === didNot) {
+    throw new PerdureError('usage', 'Say what became of the call: either --happened or --did-not.', {
+      next: `perdure resolve ${idOrPrefix} --call ${call} --happened`,
+    });
+  }
+  if (didNot && options.result !== undefined) {
+    throw new PerdureError('usage', 'A call that did not happen has no result.', { next: 'Leave --result away.' });
+  }
+  const result = options.result === undefined ? undefined : await readResult(platform, options.result);
+  const client = await platform.openClient();
+  try {
+    const run = await client.get(idOrPrefix);
+    const outcome = await client.resolve(run, call, {
+      happened,
+      ...(result !== undefined && { result }),
+      ...(note !== undefined && { note }),
+    });
+    if (options.json) {
+      platform.out.write(`${JSON.stringify({ id: run.runId, ...outcome }, null, 2)}\n`);
+      return exitCodes.done;
+    }
+    platform.err.write(`${call} of ${run.runId}: ${happened ? 'it happened' : 'it did not happen'}.\n`);
+    const { state } = await client.describe(run);
+    if (state !== 'running' && state !== 'waiting') {
+      platform.err.write(`Have the run go on with that: perdure retry ${run.runId}\n`);
+    }
+    return exitCodes.done;
+  } finally {
+    await client.close();
+  }
+}
+
+async function readResult(platform: Platform, file: string): Promise<Json> {
+  const text = file === '-' ? await platform.readStdin() : await readNamed(file);
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text.trim();
+  }
+}
+
+async function readNamed(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new PerdureError('usage', `--result ${file} cannot be read: ${reason}`, {
+      next: 'Name a file with the result, or - for standard input.',
+      cause,
+    });
+  }
+}

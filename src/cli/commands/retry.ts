@@ -1,0 +1,55 @@
+import type { RetryOptions, RetryPlan } from '../../client/run-retry.js';
+import { deliverRun, type DeliverOptions } from '../deliver-run.js';
+import { type LimitOptions, limitsOf } from '../limit-options.js';
+import type { Platform } from '../platform.js';
+import { printable } from '../render/text-width.js';
+import { nobodyToRunIt } from './run.js';
+
+export interface RetryCommandOptions extends LimitOptions, DeliverOptions {
+  model?: string;
+  askAgain?: boolean;
+  /** End the execution of a run that is stuck. */
+  yes?: boolean;
+  note?: string;
+}
+
+/** `perdure retry RUN`: has a run go on that ended badly and, where it follows it, prints the answer. */
+export async function retryCommand(
+  platform: Platform,
+  idOrPrefix: string,
+  options: RetryCommandOptions,
+): Promise<number> {
+  const engine = await platform.openEngine(options.model === undefined ? {} : { model: options.model });
+  try {
+    if (engine.embedded && options.follow === false) throw nobodyToRunIt();
+    const run = await engine.client.get(idOrPrefix);
+    const plan = await engine.client.retry(run, retryOptions(options));
+    for (const line of planLines(run.runId, plan)) platform.err.write(`${printable(line)}\n`);
+    return await deliverRun(platform, engine, run, options);
+  } finally {
+    await engine.stop();
+  }
+}
+
+function retryOptions(options: RetryCommandOptions): RetryOptions {
+  const { model, askAgain, yes, note } = options;
+  const limits = limitsOf(options);
+  return {
+    ...(model !== undefined && { model }),
+    ...(askAgain !== undefined && { askAgain }),
+    ...(yes !== undefined && { endStuck: yes }),
+    ...(note !== undefined && { note }),
+    ...(limits && { limits }),
+  };
+}
+
+function planLines(runId: string, { rerun, unresolved }: RetryPlan): string[] {
+  return [
+    ...(rerun.length > 0 ? [`runs now: ${rerun.map(({ callId, tool }) => `${callId} ${tool}`).join(', ')}`] : []),
+    ...unresolved.map(
+      ({ callId, tool }) =>
+        `not run again: ${callId} ${tool}, which may or may not have happened. ` +
+        `Say which: perdure resolve ${runId} --call ${callId} --happened (or --did-not)`,
+    ),
+  ];
+}
