@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import { classifyTurn } from '../arguments/classify-turn.js';
 import { keepFormerIds } from '../arguments/former-calls.js';
 import type { FormerCall } from '../arguments/former-calls.js';

@@ -1,6 +1,8 @@
 /** What commands need of the world around them. The real one is in `local-platform.ts`; tests bring their own. */
 import type { ManifestTool } from '../contract/manifest.js';
+import type { Diagnosis } from '../client/diagnosis.js';
 import type { Perdure } from '../client/perdure-client.js';
+import type { StoreUpkeep } from '../client/store-upkeep.js';
 
 /** One of the process's output streams. */
 export interface Screen {
@@ -70,6 +72,10 @@ export interface Platform {
   onInterrupt(listener: () => void): () => void;
   /** The configuration's tools, as a run started now would pin them. */
   loadTools(): Promise<ManifestTool[]>;
+  /** For looking after the configuration's store. */
+  openUpkeep(): Promise<StoreUpkeep>;
+  /** Everything that a run needs, looked at. Never rejects. */
+  diagnose(): Promise<Diagnosis>;
   /** A client of the store, and of a server where one answers. */
   openClient(): Promise<Client>;
   /** A client of a server; starts the embedded one with a worker where there is none. `model` is checked for existence. */

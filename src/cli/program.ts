@@ -2,6 +2,8 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { RunState } from '../client/run-description.js';
 import { parseDuration } from '../config/duration.js';
 import { cancelCommand } from './commands/cancel.js';
+import { addDoctor } from './commands/doctor.js';
+import { addStore } from './commands/store.js';
 import { devCommand } from './commands/dev.js';
 import { exportFailuresCommand } from './commands/export-failures.js';
 import { listCommand } from './commands/list.js';
@@ -150,6 +152,8 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
     .option('--json', 'print JSON, and nothing else, on standard output')
     .action(async (run: string, options: { json?: boolean }) => finish(await cancelCommand(platform, run, options)));
   addTools(program, platform, finish);
+  addStore(program, { platform, finish });
+  addDoctor(program, { platform, finish });
   return program;
 }
 

@@ -8,6 +8,7 @@ import { resolveModel } from '../models/resolve-model.js';
 import { resolveAlternatives } from '../tools/alternatives.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
 import { resolveLimiter } from '../tools/shared-limits.js';
+import { LEAST_GRACE_MS } from '../store/collect-garbage.js';
 import { readArtifactName } from '../tools/read-artifact.js';
 import type { Tool } from '../tools/tool.js';
 import {
@@ -36,9 +37,11 @@ export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
   loop: { equalCalls: 2, onExhausted: 'stop' },
+  // A week: long enough to notice that something refers to what nothing seemed to refer to.
+  retention: { closedRunsMs: null, graceMs: 7 * 24 * 3_600_000 },
   heartbeatTimeoutMs: 10_000,
   maxConcurrentCalls: 50,
-} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'> & {
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop' | 'retention'> & {
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
 };
@@ -53,6 +56,7 @@ const configKeys = [
   'modelLimits',
   'loop',
   'store',
+  'retention',
   'worker',
   'secrets',
   'secretEnv',
@@ -108,8 +112,10 @@ export async function resolveConfig(
     modelLimits: resolveLimiter('modelLimits', given['modelLimits']),
     loop: resolveLoop(given['loop']),
     store,
+    retention: resolveRetention(given['retention']),
     ...worker,
     secrets,
+    secretEnv: checkTexts('secretEnv', given['secretEnv'] ?? []),
     workflowsPath,
     ...(alertWebhook !== undefined && { alertWebhook }),
     ...(faults ? { faults } : {}),
@@ -218,6 +224,18 @@ function checkTool(path: string, tool: unknown): Tool {
     }
   }
   return tool as Tool;
+}
+
+function resolveRetention(retention: unknown): ResolvedConfig['retention'] {
+  const given = retention === undefined ? {} : checkObject('retention', retention);
+  refuseUnknownKeys('retention', given, Object.keys(configDefaults.retention));
+  const { closedRunsMs, graceMs } = { ...configDefaults.retention, ...given };
+  const bounds = { maxMs: Number.MAX_SAFE_INTEGER };
+  return {
+    closedRunsMs:
+      (closedRunsMs as unknown) === null ? null : parseDuration('retention.closedRunsMs', closedRunsMs, bounds),
+    graceMs: parseDuration('retention.graceMs', graceMs, { ...bounds, minMs: LEAST_GRACE_MS }),
+  };
 }
 
 function resolveWebhook(alerts: unknown): string | undefined {

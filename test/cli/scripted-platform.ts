@@ -147,6 +147,8 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return () => interrupts.delete(listener);
     },
     loadTools: () => Promise.resolve(needed(script.tools, 'tools')),
+    openUpkeep: () => Promise.reject(new Error('openUpkeep is not scripted')),
+    diagnose: () => Promise.reject(new Error('diagnose is not scripted')),
     openClient: () => opened(client),
     openEngine(options): Promise<Engine> {
       asked.push(`engine ${JSON.stringify(options)}`);
