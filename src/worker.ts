@@ -7,6 +7,7 @@ import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import type { NativeConnection, WorkerOptions, WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { Alerts } from './activities/alerts.js';
 import { HiddenRetries } from './activities/hidden-retries.js';
+import { runArtifacts } from './activities/run-artifacts.js';
 import { createActivities } from './activities/index.js';
 import type { Services } from './activities/services.js';
 import { createValidator } from './arguments/validator.js';
@@ -21,6 +22,7 @@ import { createRedactor } from './policy/redaction.js';
 import { checkSearchAttributes, registerCommand } from './server/search-attributes.js';
 import { openStore } from './store/open-store.js';
 import type { WorkerStore } from './store/shared-state.js';
+import type { StoreError } from './store/store.js';
 import { buildManifest } from './tools/manifest.js';
 import { readArtifactTool } from './tools/read-artifact.js';
 import type { ToolLog } from './tools/tool.js';
@@ -42,7 +44,10 @@ export interface CreateWorkerOptions {
 export interface PerdureWorker {
   readonly taskQueue: string;
   readonly storeId: string;
-  /** Polls until `shutdown`; then calls in flight end or give their claim back, and the store is closed. */
+  /**
+   * Polls until `shutdown`; then calls in flight end or give their claim back, and the store is closed. Rejects with a
+   * `StoreError` where the store was lost meanwhile (its thread died): start the worker again.
+   */
   run(): Promise<void>;
   shutdown(): void;
 }
@@ -82,12 +87,20 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Perdur
     taskQueue,
     storeId: store.storeId,
     async run() {
+      let lost: StoreError | undefined;
+      // A worker without its store would go on taking calls and fail each of them: others may have one.
+      void store.lost.then((error) => {
+        lost = error;
+        log.error('the store is lost: this worker stops', { reason: error.message });
+        if (worker.getState() === 'RUNNING') worker.shutdown();
+      });
       try {
         await worker.run();
       } finally {
         await services.validator.close();
         await store.close();
       }
+      if (lost) throw lost;
     },
     shutdown: () => worker.shutdown(),
   };
@@ -98,7 +111,7 @@ async function createServices(options: CreateWorkerOptions & { store: WorkerStor
   const redactor = createRedactor({ secrets: config.secrets });
   // Whatever a tool or an error says on its way to the log.
   const log = maskedLog(options.log, redactor);
-  const tools = injectFaults([...config.tools, readArtifactTool((id) => store.getBody(id))], config.faults, { log });
+  const tools = injectFaults([...config.tools, readArtifactTool(runArtifacts(store))], config.faults, { log });
   const manifest = buildManifest(tools);
   const validator = createValidator();
   for (const tool of manifest.tools) await validator.checkSchema(tool.inputSchema, `tools.${tool.name}.input`);
@@ -117,7 +130,7 @@ async function createServices(options: CreateWorkerOptions & { store: WorkerStor
     redactor,
     guards: { shared: store, breakers: new Breakers(store), limiters: new Limiters(store) },
     log,
-    alerts: new Alerts({ log, webhook: config.alertWebhook }),
+    alerts: new Alerts({ log, webhook: config.alertWebhook, store }),
     hiddenRetries: new HiddenRetries(log),
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,

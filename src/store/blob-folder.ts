@@ -22,6 +22,7 @@ export function withBlobFolder(store: WorkerStore, { folder, ids }: { folder: st
 
 class StoreWithBlobs extends RequestStore {
   readonly storeId: string;
+  override readonly lost: WorkerStore['lost'];
   readonly #store: WorkerStore;
   readonly #blobs: BlobFolder;
   readonly #ids: ContentIds;
@@ -31,6 +32,7 @@ class StoreWithBlobs extends RequestStore {
   constructor(store: WorkerStore, blobs: BlobFolder, ids: ContentIds) {
     super();
     this.storeId = store.storeId;
+    this.lost = store.lost;
     this.#store = store;
     this.#blobs = blobs;
     this.#ids = ids;

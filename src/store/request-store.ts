@@ -11,15 +11,18 @@ import type {
   Store,
   TurnCommit,
   TurnKey,
+  StoreError,
 } from './store.js';
 
 /** The methods that ask a store something. */
-export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close'>;
+export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close' | 'lost'>;
 
 /** A store whose requests all take one way: to a thread, to a pool of connections, to another store. */
 export abstract class RequestStore implements WorkerStore {
   abstract readonly storeId: string;
   abstract close(): Promise<void>;
+  /** Never, unless the store says otherwise. */
+  readonly lost: Promise<StoreError> = new Promise(() => undefined);
   protected abstract ask<M extends RequestMethod>(
     method: M,
     ...args: Parameters<WorkerStore[M]>

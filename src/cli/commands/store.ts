@@ -1,4 +1,4 @@
-import type { Command} from 'commander';
+import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../config/duration.js';
 import type { StoreUpkeep } from '../../client/store-upkeep.js';
