@@ -68,7 +68,7 @@ function worker(store = new SharedStore(), webhookUrl: string | undefined = url)
   const end = (failure: FailureClass, key = 'k1', tool = 'refund'): void => {
     const { outcome } = callOf({ callId: 'c1.0', tool, failure });
     const ended: Outcome = { ...(outcome as Outcome), key };
-    if ('failure' in ended && failure === 'permission_denied') ended.status = 'aborted' as never;
+    if ('failure' in ended && failure === 'permission_denied') ended.status = 'aborted';
     alerts.add(ended, 'r1', outcomeRecord(ended, { runKey: 'r1', params: { card: secret } }, redactor));
   };
   return { end, lines };
