@@ -46,7 +46,7 @@ export async function askModel(
   services: Services,
   model: Model,
   question: Omit<ModelRequest, 'signal'>,
-  turn: TurnKey,
+  { turn, countStart }: { turn: TurnKey; countStart: () => Promise<number> },
 ): Promise<ModelReply> {
   const limiter = services.modelLimits ?? null;
   // Counting the characters of a long conversation costs more than the rest of a step.
@@ -66,7 +66,7 @@ export async function askModel(
   const held = await guards.enter(Context.current().cancellationSignal);
   if (held) throw heldUp(services, model, held);
   try {
-    const start = await services.store.countTurnStart(turn, Context.current().info.workflowExecution?.runId);
+    const start = await countStart();
     guards.begin();
     const reply = await sendRequest(services, model, question, { turn, start });
     if (limiter) {
@@ -101,6 +101,7 @@ async function sendRequest(
 ): Promise<ModelReply> {
   const watch = new RequestWatch();
   const startedAtMs = Date.now();
+  const sentAtMs = performance.now();
   const end = await runBody({
     body: (signal) => watch.run(() => model.complete({ ...question, signal })),
     deadlineMs: modelPolicy.timeoutMs,
@@ -109,13 +110,18 @@ async function sendRequest(
       services.log.warn('a model answered after it was given up; the answer was dropped', { model: model.name }),
   });
 
+  const durationMs = performance.now() - sentAtMs;
   await recordRetried(services, watch, { model: model.name, turn, start: starts, startedAtMs });
-  if (end.kind === 'returned') return end.value as ModelReply;
+  if (end.kind === 'returned') {
+    services.metrics.modelAnswered(model.name, durationMs);
+    return end.value as ModelReply;
+  }
   if (end.interruption === 'cancelled') throw cancelled('the run was cancelled while the model was asked');
   if (end.interruption === 'stopping' || end.interruption === 'superseded') {
     throw notReady('this worker stopped asking the model; another attempt asks again', 1_000);
   }
   const failure = failureOf(end.kind === 'threw' && end.interruption === undefined ? end.thrown : undefined);
+  services.metrics.modelAnswered(model.name, durationMs, failure.class);
   const decision = decideRetry({
     failure,
     policy: modelPolicy,

@@ -22,7 +22,8 @@ import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
 import { collected, type TombstoneRow } from './run-rows.js';
-import type { Transaction } from './postgres-transaction.js';
+import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
+import { isRelaxedEvent } from './relaxed-writes.js';
 import type {
   AttemptRecord,
   CallPage,
@@ -48,6 +49,7 @@ export function callOperations(database: PostgresDatabase) {
     applyLedger: (key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> =>
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
+          if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
           const [[found], [tombstone], nowMs] = await Promise.all([
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
             'call' in event ? findTombstones(tx, [event.call.runKey]) : [],
