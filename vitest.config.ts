@@ -6,6 +6,7 @@ const onServer = [
   'test/e2e/**/*.test.ts',
   'test/crash/**/*.test.ts',
   'test/store/postgres-store.test.ts',
+  'test/store/postgres-upkeep.test.ts',
   'test/store/copy-store.test.ts',
   'test/store/blob-bucket.test.ts',
 ];

@@ -30,6 +30,8 @@ export { failureProtocol } from './policy/failure-protocol.js';
 export { renderOutcome } from './policy/render-outcome.js';
 export { agentAsTool, type AgentToolOptions } from './tools/agent-tool.js';
 export type { CallFigures, FailureCount, FailureFigures, ToolFigures } from './stats/failure-stats.js';
+export type { HiddenRetryFigures } from './stats/retry-owners.js';
+export type { RetriedRequest, SeenRequests } from './contract/seen-requests.js';
 export { defineTool } from './tools/define-tool.js';
 export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';
 export { httpTool, type HttpMethod, type HttpQuery, type HttpToolOptions } from './tools/http-tool.js';

@@ -33,7 +33,10 @@ export interface CreateWorkerOptions {
 export interface PerdureWorker {
   readonly taskQueue: string;
   readonly storeId: string;
-  /** Polls until `shutdown`; then calls in flight end or give their claim back, and the store is closed. */
+  /**
+   * Polls until `shutdown`; then calls in flight end or give their claim back, and the store is closed. Rejects with a
+   * `StoreError` where the store was lost meanwhile (its thread died): start the worker again.
+   */
   run(): Promise<void>;
   shutdown(): void;
   /** Whether it can do its work now. Never rejects; takes at most 2 s. */

@@ -8,7 +8,10 @@ import { estimateInputTokens, usageOf } from '../models/usage.js';
 import { classifyThrown, isControl } from '../policy/classify-thrown.js';
 import { describeFailure } from '../policy/model-message.js';
 import { decideRetry } from '../policy/retry-rule.js';
+import { turnAttemptKey } from '../policy/turn-attempt-key.js';
 import { attemptFailed, cancelled, notReady, turnFailed } from '../temporal/failure-mapper.js';
+import type { TurnKey } from '../store/store.js';
+import { RequestWatch } from './request-watch.js';
 import { runBody } from './run-body.js';
 import type { Services } from './services.js';
 
@@ -38,8 +41,8 @@ const modelPolicy = {
 export interface ModelTurn {
   model: Model;
   question: Omit<ModelRequest, 'signal'>;
-  /** Of the turn: its attempts and waits are counted under it. */
-  key: string;
+  /** Its attempts and waits are counted under it. */
+  turn: TurnKey;
   /** Asked once the request may be sent: a wait for the limiter is no start. */
   countStart: () => Promise<number>;
 }
@@ -49,8 +52,8 @@ export interface ModelTurn {
  * and the waits between them, not the time without a worker. Throws the mapper's failures: the next attempt's, or the turn's end
  * where retrying does not cure it.
  */
-export async function askModel(services: Services, turn: ModelTurn): Promise<ModelReply> {
-  const { model, question, key, countStart } = turn;
+export async function askModel(services: Services, asked: ModelTurn): Promise<ModelReply> {
+  const { model, question, turn, countStart } = asked;
   const limiter = services.modelLimits ?? null;
   // Counting the characters of a long conversation costs more than the rest of a step.
   const estimate = limiter ? estimateInputTokens(question) : 0;
@@ -59,7 +62,7 @@ export async function askModel(services: Services, turn: ModelTurn): Promise<Mod
     {
       tool: `model:${model.name}`,
       policy: { ...modelPolicy, limiter },
-      key,
+      key: `turn ${turn.runKey} ${turn.step} ${turn.take} ${turn.head} ${turn.settings}`,
       breakerKey: undefined,
       lockKey: undefined,
       tokens: estimate,
@@ -67,11 +70,11 @@ export async function askModel(services: Services, turn: ModelTurn): Promise<Mod
     { leaseMs: services.heartbeatTimeoutMs, random: () => services.random(), log: services.log },
   );
   const held = await guards.enter(Context.current().cancellationSignal);
-  if (held) throw await heldUp(services, turn, guards, held);
+  if (held) throw await heldUp(services, asked, guards, held);
   try {
-    const starts = await countStart();
+    const start = await countStart();
     guards.begin();
-    const reply = await sendRequest(services, turn, guards, starts);
+    const reply = await sendRequest(services, asked, guards, start);
     if (limiter) {
       const { inputTokens, outputTokens } = usageOf(reply, question, undefined);
       await guards.correctTokens(inputTokens + outputTokens - estimate);
@@ -100,13 +103,15 @@ async function heldUp(
 
 async function sendRequest(
   services: Services,
-  { model, question }: ModelTurn,
+  { model, question, turn }: ModelTurn,
   guards: CallGuards,
   starts: number,
 ): Promise<ModelReply> {
+  const watch = new RequestWatch();
+  const startedAtMs = Date.now();
   const sentAtMs = performance.now();
   const end = await runBody({
-    body: (signal) => model.complete({ ...question, signal }),
+    body: (signal) => watch.run(() => model.complete({ ...question, signal })),
     deadlineMs: modelPolicy.timeoutMs,
     superseded: new AbortController().signal,
     onLate: () =>
@@ -114,6 +119,7 @@ async function sendRequest(
   });
 
   const durationMs = performance.now() - sentAtMs;
+  await recordRetried(services, watch, { model: model.name, turn, start: starts, startedAtMs });
   if (end.kind === 'returned') {
     services.metrics.modelAnswered(model.name, durationMs);
     return end.value as ModelReply;
@@ -150,6 +156,27 @@ async function sendRequest(
   if (!decision.retry) throw turnFailed(described);
   await guards.mayWait(Math.round(durationMs + decision.delayMs), Number.MAX_SAFE_INTEGER);
   throw attemptFailed(described, decision.delayMs);
+}
+
+/**
+ * A model's client that retries by itself multiplies the turn's attempts and waits outside its budget; the starts in which
+ * one did are recorded. A side matter: the turn goes on without it.
+ */
+async function recordRetried(
+  services: Services,
+  watch: RequestWatch,
+  { model, turn, start, startedAtMs }: { model: string; turn: TurnKey; start: number; startedAtMs: number },
+): Promise<void> {
+  const requests = watch.seen((text) => services.redactor.text(text));
+  if (!requests?.retried) return;
+  services.hiddenRetries.tell(`model ${model}`, requests);
+  const key = turnAttemptKey(turn, model);
+  try {
+    const worker = services.workerIdentity;
+    await services.store.recordAttempt({ key, start, worker, startedAtMs, endedAtMs: Date.now(), requests });
+  } catch (error) {
+    services.log.warn('a model client that retries by itself could not be recorded', { model, error: String(error) });
+  }
 }
 
 function failureOf(thrown: unknown): ClassifiedFailure {

@@ -86,6 +86,7 @@ export async function prepareAttempt(
         deadlineMs,
         fencingToken,
         log: services.log,
+        onSeenByBackend: (attempts) => recorder.requests.report(attempts),
         onProgress: (message) => services.log.info(message, { tool: tool.name, call: call.callId }),
       }),
   };

@@ -81,8 +81,8 @@ export async function callModel(
   const reply = await askModel(services, {
     model,
     question,
-    key: `turn ${turn.runKey} ${turn.step} ${turn.take} ${turn.head} ${turn.settings}`,
-    countStart: () => starts ?? store.countTurnStart(turn, execution),
+    turn,
+    countStart: async () => starts ?? (await store.countTurnStart(turn, execution)),
   });
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, isUsedProviderId, reply);

@@ -3,6 +3,7 @@ import type { Outcome, ToolCall } from '../contract/call.js';
 import type { ClassifiedFailure, Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
+import type { SeenRequests } from '../contract/seen-requests.js';
 import { failureClasses } from '../policy/failure-classes.js';
 import type { LedgerRow, LostStart } from '../policy/ledger.js';
 import { describeFailure, isVerbatim, uncutReason } from '../policy/model-message.js';
@@ -16,6 +17,7 @@ import { bytesPerToken } from '../results/tokens.js';
 import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
 import type { Tool } from '../tools/tool.js';
 import { outlastOutage } from './outlast-outage.js';
+import { RequestWatch } from './request-watch.js';
 import type { Services } from './services.js';
 
 export interface RecorderOptions {
@@ -39,6 +41,8 @@ export class CallRecorder {
   readonly #tool: ManifestTool | undefined;
   readonly #live: Tool | undefined;
   readonly #offeredTools: string[] | undefined;
+  /** Sees what the start of the body sends. */
+  readonly requests = new RequestWatch();
   #args: { value: unknown; json: JsonObject } | undefined;
 
   constructor(options: RecorderOptions) {
@@ -225,6 +229,7 @@ export class CallRecorder {
       startedAtMs: Math.round(endedAtMs - durationMs),
       endedAtMs,
       versions: { node: process.version },
+      requests: this.#seenRequests(),
     });
   }
 
@@ -256,8 +261,9 @@ export class CallRecorder {
     thrown?: unknown;
     decision: string;
     versions?: Record<string, string>;
+    requests?: SeenRequests | undefined;
   }): Promise<void> {
-    const { start, worker, startedAtMs, endedAtMs, failure, thrown, decision, versions } = attempt;
+    const { start, worker, startedAtMs, endedAtMs, failure, thrown, decision, versions, requests } = attempt;
     const { call } = this.#input;
     const { store, redactor, log, metrics } = this.#services;
     const record = operatorRecord(
@@ -282,7 +288,10 @@ export class CallRecorder {
     log.warn('attempt failed', record);
     metrics.attemptEnded(call.tool, failure.class);
     await outlastOutage(() =>
-      store.recordAttempt({ key: call.key, start, worker, startedAtMs, endedAtMs, failure: record }),
+      store.recordAttempt({
+        ...{ key: call.key, start, worker, startedAtMs, endedAtMs, failure: record },
+        ...(requests && { requests }),
+      }),
     );
   }
 
@@ -291,6 +300,7 @@ export class CallRecorder {
     const { store, workerIdentity, metrics } = this.#services;
     metrics.attemptEnded(this.#input.call.tool);
     const endedAtMs = Date.now();
+    const requests = this.#seenRequests();
     await outlastOutage(() =>
       store.recordAttempt({
         key: this.#input.call.key,
@@ -298,8 +308,17 @@ export class CallRecorder {
         worker: workerIdentity,
         startedAtMs: Math.round(endedAtMs - durationMs),
         endedAtMs,
+        ...(requests && { requests }),
       }),
     );
+  }
+
+  /** What this start asked of its backends; retries that are not the executor's are told to the operator as well. */
+  #seenRequests(): SeenRequests | undefined {
+    const { redactor, hiddenRetries } = this.#services;
+    const seen = this.requests.seen((text) => redactor.text(text));
+    hiddenRetries.tell(`tool ${this.#input.call.tool}`, seen);
+    return seen;
   }
 
   /** One line for each call's end, whether a body ran or not. `unread` are arguments that were refused, as they came. */

@@ -203,7 +203,7 @@ class CallAttempt {
   }
 
   async #execute(row: LedgerRow): Promise<Outcome> {
-    const { tool, live, value, call } = this.#attempt;
+    const { tool, live, value, call, recorder } = this.#attempt;
     const deadlineMs = Math.max(
       1,
       Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
@@ -213,7 +213,9 @@ class CallAttempt {
     return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
         body: (signal) =>
-          live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
+          recorder.requests.run(() =>
+            live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
+          ),
         deadlineMs,
         superseded: AbortSignal.any([this.#claim.superseded, this.#guards.lost]),
         onLate: (late) =>

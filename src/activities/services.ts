@@ -9,6 +9,7 @@ import type { SharedGuards } from '../guards/call-guards.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { Store } from '../store/store.js';
 import type { Alerts } from './alerts.js';
+import type { HiddenRetries } from './hidden-retries.js';
 import type { Metrics } from './metrics.js';
 import type { Tool, ToolLog } from '../tools/tool.js';
 
@@ -31,6 +32,8 @@ export interface Services {
   modelLimits: LimiterLimits | undefined;
   log: ToolLog;
   alerts: Alerts;
+  /** Tells operators of clients that retry by themselves. */
+  hiddenRetries: HiddenRetries;
   metrics: Metrics;
   /** Host and process, for the operator. */
   workerIdentity: string;

@@ -11,6 +11,7 @@ export function toolContext(options: {
   fencingToken?: number | undefined;
   log: ToolLog;
   onProgress: (message: string) => void;
+  onSeenByBackend: (attempts: number) => void;
 }): ToolContext {
   const { call } = options;
   const log = namedLog(options.log, { tool: call.tool, call_id: call.callId, run_key: call.runKey });
@@ -24,6 +25,7 @@ export function toolContext(options: {
     log,
     ...(options.fencingToken === undefined ? {} : { fencingToken: options.fencingToken }),
     progress: options.onProgress,
+    seenByBackend: options.onSeenByBackend,
     async bestEffort(name, run) {
       try {
         return await run();

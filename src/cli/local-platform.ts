@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openParts } from '../client/open-parts.js';
 import { Perdure } from '../client/perdure-client.js';
 import { PerdureError } from '../client/perdure-error.js';
+import type { Diagnosis } from '../client/diagnosis.js';
+import { openStoreUpkeep, type StoreUpkeep } from '../client/store-upkeep.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { findConfigFile, loadConfig } from '../config/load-config.js';
 import type { ManifestTool } from '../contract/manifest.js';
@@ -108,6 +110,18 @@ export class LocalPlatform implements Platform {
   async readHistory(file: string): Promise<RecordedExecution> {
     const { readHistoryFile } = await import('../replay/recorded-execution.js');
     return readHistoryFile(resolve(this.#cwd, file));
+  }
+
+  async openUpkeep(): Promise<StoreUpkeep> {
+    const config = await this.#loadConfig();
+    return await openStoreUpkeep(config, { env: this.#env, warn: (text) => this.err.write(`${text}\n`) });
+  }
+
+  async diagnose(): Promise<Diagnosis> {
+    // Loaded here: it brings along what no other command needs.
+    const { diagnose } = await import('../client/diagnose.js');
+    const file = this.#configFile;
+    return await diagnose({ cwd: this.#cwd, env: this.#env, ...(file !== undefined && { configFile: file }) });
   }
 
   async openClient(): Promise<Client> {

@@ -1,10 +1,12 @@
 /** What commands need of the world around them. The real one is in `local-platform.ts`; tests bring their own. */
 import type { ManifestTool } from '../contract/manifest.js';
+import type { Diagnosis } from '../client/diagnosis.js';
 import type { Perdure } from '../client/perdure-client.js';
 import type { CompletionValues } from './complete.js';
 import type { CreatedProject } from './create-project.js';
 import type { RecordedExecution } from '../replay/recorded-execution.js';
 import type { ReplayedExecution } from '../replay/replay-executions.js';
+import type { StoreUpkeep } from '../client/store-upkeep.js';
 
 /** One of the process's output streams. */
 export interface Screen {
@@ -106,6 +108,10 @@ export interface Platform {
   replay(executions: AsyncIterable<RecordedExecution>): AsyncIterable<ReplayedExecution>;
   /** A history that somebody exported; throws `ConfigError` where the file holds none. */
   readHistory(file: string): Promise<RecordedExecution>;
+  /** For looking after the configuration's store. */
+  openUpkeep(): Promise<StoreUpkeep>;
+  /** Everything that a run needs, looked at. Never rejects. */
+  diagnose(): Promise<Diagnosis>;
   /** A client of the store, and of a server where one answers. */
   openClient(): Promise<Client>;
   /** A client of a server; starts the embedded one with a worker where there is none. `model` is checked for existence. */

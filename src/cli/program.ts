@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { addCancel } from './commands/cancel.js';
 import { addCompletion } from './commands/completion.js';
 import { addDev } from './commands/dev.js';
+import { addDoctor } from './commands/doctor.js';
 import { addExport } from './commands/export-failures.js';
 import { addInit } from './commands/init.js';
 import { addList } from './commands/list.js';
@@ -12,6 +13,7 @@ import { addLogs } from './commands/logs.js';
 import { addRun } from './commands/run.js';
 import { addShow } from './commands/show.js';
 import { addStats } from './commands/stats.js';
+import { addStore } from './commands/store.js';
 import { addTools } from './commands/tools.js';
 import { addTranscript } from './commands/transcript.js';
 import { addWatch } from './commands/watch.js';
@@ -26,7 +28,7 @@ const GROUPS: readonly [title: string, commands: readonly AddCommand[]][] = [
   ['Look into runs:', [addList, addShow, addWatch, addLogs, addTranscript, addStats]],
   ['Act on runs:', [addRetry, addResolve, addCancel, addReplay]],
   ['Tools and records:', [addTools, addExport]],
-  ['Set-up:', [addCompletion]],
+  ['Set-up:', [addDoctor, addStore, addCompletion]],
 ];
 
 const EXAMPLES = `

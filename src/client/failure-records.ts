@@ -47,7 +47,11 @@ export class FailureRecords {
 
   async stats({ withinMs, tool }: StatsOptions = {}): Promise<FailureFigures> {
     const stats = new FailureStats(tool === undefined ? {} : { tool });
-    for await (const { row } of this.#calls(withinMs)) stats.add(row);
+    for await (const { row, attempts } of this.#calls(withinMs)) stats.add(row, attempts);
+    if (tool === undefined) {
+      const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+      stats.addTurnAttempts(await this.#store.listTurnAttempts({ sinceMs }));
+    }
     return stats.figures();
   }
 

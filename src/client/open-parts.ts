@@ -21,12 +21,20 @@ export async function openParts(
   const redactor = createRedactor({ secrets: config.secrets });
   if (!server) return { store, server: undefined, redactor };
   try {
-    const connection = await connectClient(server, options.connectTimeoutMs);
-    const { namespace, address } = server;
-    const uiUrl = server.uiUrl ?? (address === USUAL_UI.address ? USUAL_UI.url : undefined);
-    return { store, server: new TemporalRuns({ connection, namespace, address, uiUrl }), redactor };
+    return { store, server: await openTemporalRuns(server, options), redactor };
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** Throws `ServerUnreachableError`. */
+export async function openTemporalRuns(
+  server: FoundServer,
+  options: { connectTimeoutMs?: number } = {},
+): Promise<TemporalRuns> {
+  const connection = await connectClient(server, options.connectTimeoutMs);
+  const { namespace, address } = server;
+  const uiUrl = server.uiUrl ?? (address === USUAL_UI.address ? USUAL_UI.url : undefined);
+  return new TemporalRuns({ connection, namespace, address, uiUrl });
 }

@@ -4,6 +4,7 @@ import type { Effect, EffectState } from '../contract/effect.js';
 import type { Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
+import { attemptsSeen } from '../contract/seen-requests.js';
 import type { LedgerState } from '../policy/ledger.js';
 import type { RecordedCall, TurnUsage } from '../contract/transcript.js';
 import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
@@ -50,6 +51,8 @@ export interface CallDescription {
   starts: number;
   /** When the outcome was stored; absent where there is none in the ledger. */
   endedAtMs?: number;
+  /** Attempts that the backend saw in those starts; more than `starts` where a client retries by itself. */
+  attemptsSeen?: number;
   /** From the first start to the outcome, waits included. */
   elapsedMs?: number;
   failure?: Failure;
@@ -217,9 +220,17 @@ function recordedPart(
     ...(failure && { failure }),
     ...(record?.rendered && { modelSees: record.rendered.content }),
     attempts: record?.attempts ?? [],
+    ...seenIn(record?.attempts ?? []),
     ...(row && { digest: row.digest, effect: effectWord(row.effect), ledger: row.state }),
     ...effectLeft(failure, row),
   };
+}
+
+/** Of a start of which nothing was seen it is taken that it was one attempt. */
+function seenIn(attempts: readonly AttemptRecord[]): { attemptsSeen?: number } {
+  const seen = attempts.map(({ requests }) => attemptsSeen(requests));
+  if (seen.every((count) => count === undefined)) return {};
+  return { attemptsSeen: seen.reduce<number>((sum, count) => sum + (count ?? 1), 0) };
 }
 
 function effectLeft(failure: Failure | undefined, row: CallRecord['row'] | undefined): { effectState?: EffectState } {

@@ -51,6 +51,13 @@ export interface PerdureConfig {
    * workers on several machines. The environment variable `PERDURE_STORE`, a file or a `postgres://` URL, overrides it.
    */
   store?: Partial<SqliteChoice> | Partial<PostgresChoice>;
+  /** What `perdure store gc` removes. */
+  retention?: {
+    /** Runs that ended longer ago leave a tombstone and nothing else. Default `null`: all are kept. */
+    closedRunsMs?: Duration | null;
+    /** What nothing refers to is kept until it is this old. Default 7 days, at least 1 hour. */
+    graceMs?: Duration;
+  };
   worker?: {
     /** Time without a sign of life after which a worker is taken for dead; also the lease of a claim. Default 10 s. */
     heartbeatTimeoutMs?: Duration;
@@ -107,12 +114,15 @@ export interface ResolvedConfig {
   modelLimits: LimiterLimits | undefined;
   loop: LoopPolicy;
   store: StoreChoice;
+  retention: { closedRunsMs: number | null; graceMs: number };
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
   costs: 'full' | 'lean';
   /** Present where this worker is one build of several. */
   versioning?: WorkerVersioning;
   secrets: string[];
+  /** Names of environment variables that hold secrets. */
+  secretEnv: string[];
   alertWebhook?: string;
   workflowsPath: string | undefined;
   /** Present where faults are injected. */

@@ -8,6 +8,7 @@ import { resolveModel, type ResolveModelOptions } from '../models/resolve-model.
 import { resolveAlternatives } from '../tools/alternatives.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
 import { resolveLimiter } from '../tools/shared-limits.js';
+import { LEAST_GRACE_MS } from '../store/collect-garbage.js';
 import { readArtifactName } from '../tools/read-artifact.js';
 import type { Tool } from '../tools/tool.js';
 import {
@@ -37,7 +38,9 @@ export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
   loop: { equalCalls: 2, equalAnswers: 5, stalledRounds: 2, onExhausted: 'stop' },
-} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'>;
+  // A week: long enough to notice that something refers to what nothing seemed to refer to.
+  retention: { closedRunsMs: null, graceMs: 7 * 24 * 3_600_000 },
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop' | 'retention'>;
 
 const configKeys = [
   'model',
@@ -49,6 +52,7 @@ const configKeys = [
   'modelLimits',
   'loop',
   'store',
+  'retention',
   'worker',
   'secrets',
   'secretEnv',
@@ -101,8 +105,10 @@ export async function resolveConfig(
     modelLimits: resolveLimiter('modelLimits', given['modelLimits']),
     loop: resolveLoop(given['loop']),
     store,
+    retention: resolveRetention(given['retention']),
     ...worker,
     secrets,
+    secretEnv: checkTexts('secretEnv', given['secretEnv'] ?? []),
     workflowsPath,
     ...(alertWebhook !== undefined && { alertWebhook }),
     ...(faults ? { faults } : {}),
@@ -223,6 +229,18 @@ function checkTool(path: string, tool: unknown): Tool {
     }
   }
   return tool as Tool;
+}
+
+function resolveRetention(retention: unknown): ResolvedConfig['retention'] {
+  const given = retention === undefined ? {} : checkObject('retention', retention);
+  refuseUnknownKeys('retention', given, Object.keys(configDefaults.retention));
+  const { closedRunsMs, graceMs } = { ...configDefaults.retention, ...given };
+  const bounds = { maxMs: Number.MAX_SAFE_INTEGER };
+  return {
+    closedRunsMs:
+      (closedRunsMs as unknown) === null ? null : parseDuration('retention.closedRunsMs', closedRunsMs, bounds),
+    graceMs: parseDuration('retention.graceMs', graceMs, { ...bounds, minMs: LEAST_GRACE_MS }),
+  };
 }
 
 function resolveWebhook(alerts: unknown): string | undefined {

@@ -17,7 +17,7 @@ export interface ResolveModelOptions {
 }
 
 /** The variable that each provider's package reads its key from; others (Bedrock, Vertex) find theirs in many ways. */
-const KEY_VARIABLES = new Map([
+export const KEY_VARIABLES = new Map([
   ['openai', 'OPENAI_API_KEY'],
   ['anthropic', 'ANTHROPIC_API_KEY'],
   ['google', 'GOOGLE_GENERATIVE_AI_API_KEY'],

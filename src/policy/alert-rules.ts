@@ -16,17 +16,15 @@ export interface Alert {
 }
 
 /**
- * Which outcomes somebody is told of at once. Counts in memory what it is shown, so each worker alerts on its own calls. A
- * rate alerts once, and again after it has been at the threshold or below; a run alerts once.
+ * Which outcomes somebody is told of at once, and whether a tool fails too often. A rate is that of the calls that it was
+ * shown, which are one worker's; it alerts once, and again after it has been at the threshold or below. How many calls of
+ * a run failed is `RunFailures`' matter, because a run's calls are spread over workers.
  */
 export class AlertRules {
   readonly #tools = new Map<string, { failed: boolean[]; alerted: boolean }>();
-  readonly #runs = new Map<string, number>();
 
-  add(outcome: Outcome, runKey: string): Alert[] {
-    // A cancelled run aborts its calls on purpose, and what was skipped never ran.
-    if (outcome.status === 'pending') return [];
-    if ('failure' in outcome && ['cancelled', 'skipped'].includes(outcome.failure.class)) return [];
+  add(outcome: Outcome): Alert[] {
+    if (saysNothing(outcome)) return [];
     const failed = 'failure' in outcome;
     const alerts: Alert[] = [];
     if (failed && outcome.status === 'aborted') {
@@ -39,9 +37,6 @@ export class AlertRules {
         rule: 'tool_failure_rate',
         text: `${(rate * 100).toFixed(0)} % of the last calls of ${outcome.tool} failed`,
       });
-    }
-    if (failed && this.#addToRun(runKey) === alertDefaults.failuresInRun + 1) {
-      alerts.push({ rule: 'run_failures', text: `more than ${alertDefaults.failuresInRun} calls of the run failed` });
     }
     return alerts;
   }
@@ -57,12 +52,44 @@ export class AlertRules {
     tool.alerted = above;
     return alerts ? rate : undefined;
   }
+}
 
-  #addToRun(runKey: string): number {
-    const failures = (this.#runs.get(runKey) ?? 0) + 1;
-    this.#runs.set(runKey, failures);
+/** A cancelled run aborts its calls on purpose, and what was skipped never ran. */
+function saysNothing(outcome: Outcome): boolean {
+  return (
+    outcome.status === 'pending' || ('failure' in outcome && ['cancelled', 'skipped'].includes(outcome.failure.class))
+  );
+}
+
+/** What a run's failures amount to once somebody has asked the store for those of other workers. */
+export type RunVerdict = { type: 'few' } | { type: 'told' } | { type: 'many'; alert: Alert };
+
+/**
+ * Failed calls of runs: those shown here, which the store may not hold yet, together with those that the store knows, of
+ * whichever worker. A run alerts once.
+ */
+export class RunFailures {
+  readonly #runs = new Map<string, { seen: Set<string>; told: boolean }>();
+
+  /** Whether the store has to be asked about the call's run. */
+  add(outcome: Outcome, runKey: string): boolean {
+    if (saysNothing(outcome) || !('failure' in outcome)) return false;
+    const run = this.#runs.get(runKey) ?? { seen: new Set<string>(), told: false };
+    this.#runs.set(runKey, run);
+    if (run.seen.size <= alertDefaults.failuresInRun) run.seen.add(outcome.key);
     const oldest = this.#runs.keys().next().value;
     if (this.#runs.size > MOST_RUNS && oldest !== undefined) this.#runs.delete(oldest);
-    return failures;
+    return !run.told;
+  }
+
+  /** `stored` are keys of failed calls that the store knows of the run. */
+  judge(runKey: string, stored: readonly string[]): RunVerdict {
+    const run = this.#runs.get(runKey) ?? { seen: new Set<string>(), told: false };
+    if (run.told) return { type: 'told' };
+    const failures = new Set([...run.seen, ...stored]);
+    if (failures.size <= alertDefaults.failuresInRun) return { type: 'few' };
+    run.told = true;
+    const text = `more than ${alertDefaults.failuresInRun} calls of the run failed`;
+    return { type: 'many', alert: { rule: 'run_failures', text } };
   }
 }

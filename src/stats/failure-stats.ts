@@ -1,9 +1,12 @@
 import type { Outcome } from '../contract/call.js';
 import type { Failure, FailureClass, FailureFamily } from '../contract/failure.js';
+import { attemptsSeen } from '../contract/seen-requests.js';
 import { failureClasses } from '../policy/failure-classes.js';
 import type { LedgerRow } from '../policy/ledger.js';
+import type { AttemptRecord } from '../store/store.js';
 import { Corrections, isCorrectable, stepOf } from './corrections.js';
 import { mean, percentile } from './distribution.js';
+import { RetryOwners, type HiddenRetryFigures } from './retry-owners.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -26,6 +29,10 @@ export interface CallFigures {
   p99Ms?: number;
   /** Starts of the body in all. */
   attempts: number;
+  /** Attempts that backends saw in those starts of which anything was seen (requests, or a backend's own count). */
+  attemptsSeen: number;
+  /** Starts of which something was seen: were each attempt one request, `attemptsSeen` would be this. */
+  startsSeen: number;
   /** Of the calls whose body was started. */
   attemptsPerCall?: number;
   /** Failures that other arguments may cure, and how many of them the model did correct. */
@@ -61,6 +68,8 @@ export interface FailureFigures {
   codes: { code: string; count: number }[];
   /** The oldest first; hours without a call are left out. `startMs` in epoch milliseconds, hours as in UTC. */
   hours: { startMs: number; calls: number; failed: number }[];
+  /** Clients that retry by themselves, of tools and models, the worst first. Empty where the executor alone retries. */
+  hiddenRetries: HiddenRetryFigures[];
 }
 
 /** Failures by which a tool is not to be judged, because nobody let it run. */
@@ -86,6 +95,7 @@ export function verdictOn(outcome: Outcome): 'succeeded' | 'partial' | 'failed' 
 export class FailureStats {
   readonly #only: string | undefined;
   readonly #corrections = new Corrections();
+  readonly #owners = new RetryOwners();
   readonly #tools = new Map<string, ToolSums>();
   readonly #runs = new Map<string, { steps: number; counted: boolean }>();
   readonly #hours = new Map<number, { calls: number; failed: number }>();
@@ -94,20 +104,27 @@ export class FailureStats {
     this.#only = options.tool;
   }
 
-  add(row: LedgerRow): void {
+  add(row: LedgerRow, attempts: readonly AttemptRecord[] = []): void {
     const counted = this.#only === undefined || row.tool === this.#only;
     const run = this.#runs.get(row.runKey);
     this.#runs.set(row.runKey, {
       steps: Math.max(run?.steps ?? 0, stepOf(row.callId) ?? 0),
       counted: counted || (run?.counted ?? false),
     });
+    if (counted) this.#owners.addCall(row, attempts);
     const verdict = row.outcome && verdictOn(row.outcome);
     if (!counted || !row.outcome || !verdict) return;
     const tool = this.#tools.get(row.tool) ?? new ToolSums();
     this.#tools.set(row.tool, tool);
     tool.add(row, row.outcome, verdict);
+    if (verdict !== 'notRun') tool.addSeen(attempts);
     tool.corrected += this.#corrections.add(row).length;
     if (verdict !== 'notRun') this.#addHour(row.updatedAtMs, verdict === 'failed' || verdict === 'aborted');
+  }
+
+  /** Starts of model turns whose client retried by itself. */
+  addTurnAttempts(attempts: readonly AttemptRecord[]): void {
+    this.#owners.addTurns(attempts);
   }
 
   #addHour(atMs: number, failed: boolean): void {
@@ -136,6 +153,7 @@ export class FailureStats {
       families: countBy(failures, 'family'),
       classes: countBy(failures, 'class'),
       codes: countBy(failures, 'code'),
+      hiddenRetries: this.#owners.figures(),
       hours: [...this.#hours].map(([startMs, hour]) => ({ startMs, ...hour })).sort((a, b) => a.startMs - b.startMs),
     };
   }
@@ -147,6 +165,8 @@ class ToolSums {
   readonly failures = new Map<string, FailureCount>();
   readonly paths = new Map<string, number>();
   attempts = 0;
+  attemptsSeen = 0;
+  startsSeen = 0;
   correctable = 0;
   corrected = 0;
 
@@ -158,6 +178,15 @@ class ToolSums {
     if (row.starts === 0) return;
     this.attempts += row.starts;
     this.durations.push(outcome.elapsedMs);
+  }
+
+  addSeen(attempts: readonly AttemptRecord[]): void {
+    for (const { requests } of attempts) {
+      const seen = attemptsSeen(requests);
+      if (seen === undefined) continue;
+      this.attemptsSeen += seen;
+      this.startsSeen += 1;
+    }
   }
 
   #addFailure({ class: name, code, invalidPaths = [] }: Failure): void {
@@ -194,6 +223,8 @@ function figuresOf(sums: readonly ToolSums[]): CallFigures {
     ...(calls > 0 && { successRate: (succeeded + partial) / calls }),
     ...(durations.length > 0 && { p50Ms: percentile(durations, 0.5), p99Ms: percentile(durations, 0.99) }),
     attempts,
+    attemptsSeen: sum((tool) => tool.attemptsSeen),
+    startsSeen: sum((tool) => tool.startsSeen),
     ...(durations.length > 0 && { attemptsPerCall: attempts / durations.length }),
     correctable,
     corrected,

@@ -1,9 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Blobs } from './blobs.js';
-import { isBodyId } from './content-ids.js';
+import { TOUCHED_EVERY_MS, isBodyId } from './content-ids.js';
 import { StoreError } from './store.js';
+
+/** A file of the folder: a body, or what an interrupted write left behind (`id` absent). */
+export interface BlobFile {
+  id?: string;
+  path: string;
+  bytes: number;
+  /** When it was written, or written again, on the clock of its file system. */
+  touchedAtMs: number;
+}
 
 /** Large bodies as files of a folder, each named by its id. */
 export class BlobFolder implements Blobs {
@@ -18,7 +27,7 @@ export class BlobFolder implements Blobs {
     const { folder, path } = this.#place(id);
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      if ((await sizeOf(path)) !== bytes.byteLength) await writeWhole(path, bytes);
+      if (!(await touched(path, bytes.byteLength))) await writeWhole(path, bytes);
       // The names are data too: of the file in its folder, and of that in the one above. Also of a file that was there:
       // another process may have put it there only just now.
       await syncFolder(folder);
@@ -41,6 +50,44 @@ export class BlobFolder implements Blobs {
   /** Every file is closed already. */
   close(): void {}
 
+  /** All files, in no order. A folder that is not there yet has none. */
+  async *list(): AsyncGenerator<BlobFile> {
+    for (const shard of await namesIn(this.#folder)) {
+      if (!/^[0-9a-f]{2}$/.test(shard)) continue;
+      for (const name of await namesIn(join(this.#folder, shard))) {
+        const path = join(this.#folder, shard, name);
+        const found = await statOf(path);
+        if (!found) continue;
+        const isBody = isBodyId(name);
+        if (!isBody && !name.endsWith('.tmp')) continue;
+        yield { ...(isBody && { id: name }), path, bytes: found.size, touchedAtMs: found.mtimeMs };
+      }
+    }
+  }
+
+  async has(id: string): Promise<boolean> {
+    return isBodyId(id) && (await statOf(this.#place(id).path)) !== undefined;
+  }
+
+  /**
+   * Removes a file unless it was written again since `beforeMs`. Whoever writes it again meanwhile finds it gone and writes
+   * it anew, or is found to have touched it, and it is put back.
+   */
+  async remove({ path }: BlobFile, beforeMs: number): Promise<boolean> {
+    const aside = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+    const isAside = await rename(path, aside).then(
+      () => true,
+      (error: unknown) => refuseUnless(error, 'ENOENT'),
+    );
+    if (!isAside) return false;
+    if ((await stat(aside)).mtimeMs >= beforeMs) {
+      await rename(aside, path);
+      return false;
+    }
+    await rm(aside);
+    return true;
+  }
+
   /** Spread over 256 folders: some file systems are slow with many files in one. */
   #place(id: string): { folder: string; path: string } {
     const folder = join(this.#folder, id.slice(0, 2));
@@ -56,13 +103,41 @@ export class BlobFolder implements Blobs {
   }
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
+async function statOf(path: string): Promise<{ size: number; mtimeMs: number } | undefined> {
   try {
-    return (await stat(path)).size;
+    return await stat(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    refuseUnless(error, 'ENOENT');
+    return undefined;
   }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    refuseUnless(error, 'ENOENT', 'ENOTDIR');
+    return [];
+  }
+}
+
+/** Whether the file is there in full; from then on it counts as young for garbage collection. */
+async function touched(path: string, bytes: number): Promise<boolean> {
+  const found = await statOf(path);
+  if (found?.size !== bytes) return false;
+  const nowMs = Date.now();
+  if (nowMs - found.mtimeMs < TOUCHED_EVERY_MS) return true;
+  try {
+    await utimes(path, nowMs / 1000, nowMs / 1000);
+    return true;
+  } catch (error) {
+    return refuseUnless(error, 'ENOENT');
+  }
+}
+
+function refuseUnless(error: unknown, ...codes: string[]): false {
+  if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+  throw error;
 }
 
 async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {

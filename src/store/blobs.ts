@@ -36,6 +36,7 @@ export async function openBlobs(choice: BlobChoice): Promise<Blobs> {
  */
 export class StoreWithBlobs extends RequestStore {
   readonly storeId: string;
+  override readonly lost: WorkerStore['lost'];
   readonly #store: WorkerStore;
   readonly #blobs: Blobs;
   readonly #ids: ContentIds;
@@ -45,6 +46,7 @@ export class StoreWithBlobs extends RequestStore {
   constructor(store: WorkerStore, { blobs, ids }: { blobs: Blobs; ids: ContentIds }) {
     super();
     this.storeId = store.storeId;
+    this.lost = store.lost;
     this.#store = store;
     this.#blobs = blobs;
     this.#ids = ids;

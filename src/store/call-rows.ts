@@ -2,6 +2,7 @@
 import type { Outcome } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import type { JsonObject } from '../contract/json.js';
+import type { SeenRequests } from '../contract/seen-requests.js';
 import type { LedgerCall, LedgerEvent, LedgerRow, LedgerState, LedgerVerdict } from '../policy/ledger.js';
 import {
   StoreError,
@@ -47,6 +48,7 @@ export interface AttemptRow {
   started_at_ms: number;
   ended_at_ms: number | null;
   failure: string | null;
+  requests: string | null;
 }
 
 export function readCall(row: CallRow): LedgerRow {
@@ -136,10 +138,11 @@ export function attemptRow(attempt: AttemptRecord): AttemptRow {
     started_at_ms: attempt.startedAtMs,
     ended_at_ms: attempt.endedAtMs ?? null,
     failure: attempt.failure ? JSON.stringify(attempt.failure) : null,
+    requests: attempt.requests ? JSON.stringify(attempt.requests) : null,
   };
 }
 
-function readAttempt(row: AttemptRow): AttemptRecord {
+export function readAttempt(row: AttemptRow): AttemptRecord {
   return {
     key: row.key,
     start: row.start,
@@ -147,8 +150,12 @@ function readAttempt(row: AttemptRow): AttemptRecord {
     startedAtMs: row.started_at_ms,
     ...(row.ended_at_ms !== null && { endedAtMs: row.ended_at_ms }),
     ...(row.failure !== null && { failure: JSON.parse(row.failure) as JsonObject }),
+    ...(row.requests !== null && { requests: JSON.parse(row.requests) as SeenRequests }),
   };
 }
+
+/** Failures that say nothing of the run: it was cancelled, or nobody let the call begin. As `AlertRules` has it. */
+export const NOT_COUNTED_AS_FAILED = ['cancelled', 'skipped'] as const;
 
 /** The effect noted for a call that never ran; the cautious one, though its outcome ends it before anything asks. */
 const NEVER_RAN: Effect = { kind: 'once' };

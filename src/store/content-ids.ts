@@ -18,6 +18,12 @@ export interface NodeRow {
   bytes: Uint8Array | null;
 }
 
+/**
+ * Content that is written again counts as young again from this age on: seldom enough to cost nothing, and far below the
+ * grace age of garbage collection (one hour at least), which relies on it.
+ */
+export const TOUCHED_EVERY_MS = 600_000;
+
 /** A store's identity: what makes its ids its own, and so what a copy of it has to keep. */
 export interface StoreIdentity {
   storeId: string;
@@ -38,18 +44,21 @@ export function contentIds(tenantKey: Uint8Array) {
 
   const bodyId = (bytes: Uint8Array): string => keyedHash('body', bytes);
 
+  /** Of the message whose bytes follow `parent` (`''` for a root). */
+  const nodeId = (parent: string, bytes: Uint8Array): string => keyedHash('node', parent, '\n', bytes);
+
   /** The chain of nodes that messages after `parent` (`''` for a root) become, in order. */
   const nodesAfter = (parent: string, messages: TranscriptMessage[]): NodeToWrite[] => {
     let before = parent;
     return messages.map((message) => {
       const bytes = Buffer.from(JSON.stringify(message));
-      const node = { id: keyedHash('node', before, '\n', bytes), parent: before, bodyId: bodyId(bytes), bytes };
+      const node = { id: nodeId(before, bytes), parent: before, bodyId: bodyId(bytes), bytes };
       before = node.id;
       return node;
     });
   };
 
-  return { bodyId, nodesAfter };
+  return { bodyId, nodeId, nodesAfter };
 }
 
 export type ContentIds = ReturnType<typeof contentIds>;

@@ -15,8 +15,8 @@ import { StoreError } from './store.js';
 /** What is copied, in an order in which rows come after those they refer to. What workers share is not: it is a day old at most. */
 const TABLES = {
   manifests: ['hash', 'manifest'],
-  bodies: ['id', 'bytes', 'erased_at_ms'],
-  nodes: ['id', 'parent', 'body'],
+  bodies: ['id', 'bytes', 'erased_at_ms', 'touched_at_ms'],
+  nodes: ['id', 'parent', 'body', 'touched_at_ms'],
   runs: [
     ...['ordinal', 'run_key', 'workflow_id', 'task', 'manifest_hash', 'head', 'status', 'result'],
     ...['started_at_ms', 'updated_at_ms', 'pinned', 'ended_by'],
@@ -41,7 +41,8 @@ const TABLES = {
     'updated_at_ms',
   ],
   interventions: ['run_key', 'id', 'ordinal', 'at_ms', 'intervention'],
-  attempts: ['key', 'start', 'worker', 'started_at_ms', 'ended_at_ms', 'failure'],
+  attempts: ['key', 'start', 'worker', 'started_at_ms', 'ended_at_ms', 'failure', 'requests'],
+  tombstones: ['run_key', 'workflow_id', 'status', 'started_at_ms', 'ended_at_ms', 'collected_at_ms'],
 } as const;
 
 type Table = keyof typeof TABLES;
@@ -57,6 +58,13 @@ export interface CopyReport {
   rows: Record<Table, number>;
 }
 
+export interface CopyProgress {
+  table: string;
+  /** Rows. */
+  done: number;
+  total: number;
+}
+
 /**
  * Moves a store from SQLite to PostgreSQL, with its identity, its ids and all it holds, so that its runs go on there. All or
  * nothing: the target commits once every table's count agrees, and then the file is marked as moved, so that no worker uses
@@ -68,7 +76,11 @@ export interface CopyReport {
  * Rejects with a `StoreError`: `invalid` where the target is not empty or the kinds are others, and whatever opening either
  * store rejects with. Blocks the thread while it reads the file: for a command, not for a worker.
  */
-export async function copyStore(from: StoreChoice, to: StoreChoice): Promise<CopyReport> {
+export async function copyStore(
+  from: StoreChoice,
+  to: StoreChoice,
+  onProgress: (progress: CopyProgress) => void = () => undefined,
+): Promise<CopyReport> {
   if (!('path' in from) || !('url' in to)) {
     throw new StoreError('invalid', 'a store can be copied from SQLite (path) to PostgreSQL (url) only');
   }
@@ -82,7 +94,7 @@ export async function copyStore(from: StoreChoice, to: StoreChoice): Promise<Cop
   }
   const source = openSource(path);
   try {
-    return await copyFrom(source, from, to);
+    return await copyFrom(source, { from, to, onProgress });
   } finally {
     source.db.close();
   }
@@ -101,7 +113,10 @@ function openSource(path: string): SqliteDatabase {
   }
 }
 
-async function copyFrom(source: SqliteDatabase, from: SqliteChoice, to: PostgresChoice): Promise<CopyReport> {
+async function copyFrom(
+  source: SqliteDatabase,
+  { from, to, onProgress }: { from: SqliteChoice; to: PostgresChoice; onProgress: (progress: CopyProgress) => void },
+): Promise<CopyReport> {
   const { url, ...options } = to;
   // A single statement may take long here: checking all references of a large store does.
   const { pool, name, schema } = connectPool({ ...options, connectionString: url, poolSize: 1 }, 0);
@@ -116,7 +131,9 @@ async function copyFrom(source: SqliteDatabase, from: SqliteChoice, to: Postgres
       }
       await raiseSchema(client, { schema, from: 0, identity });
       await client.query('SET CONSTRAINTS ALL DEFERRED');
-      for (const table of TABLE_NAMES) await copyTable(source.db, client, table);
+      for (const table of TABLE_NAMES) {
+        await copyTable(source.db, client, table, (done) => onProgress({ table, done, total: rows[table] }));
+      }
       for (const table of ['runs', 'calls']) {
         await client.query(
           `SELECT setval(pg_get_serial_sequence('${table}', 'ordinal'), (SELECT max(ordinal) FROM ${table}))`,
@@ -151,7 +168,12 @@ async function requireSameStore(
   requireEqualCounts(rows, await countCopies(client), name);
 }
 
-async function copyTable(source: DatabaseSync, client: pg.ClientBase, table: Table): Promise<void> {
+async function copyTable(
+  source: DatabaseSync,
+  client: pg.ClientBase,
+  table: Table,
+  onProgress: (done: number) => void,
+): Promise<void> {
   const columns: readonly string[] = TABLES[table];
   const insert = async (rows: unknown[][]) => {
     const query = async <R>(text: string, values?: unknown[]) => (await client.query(text, values)).rows as R[];
@@ -159,16 +181,19 @@ async function copyTable(source: DatabaseSync, client: pg.ClientBase, table: Tab
   };
   let batch: unknown[][] = [];
   let bytes = 0;
+  let done = 0;
   for (const row of source.prepare(`SELECT ${columns.join(', ')} FROM ${table}`).iterate()) {
     const values = columns.map((column) => toPostgres(row[column]));
     batch.push(values);
     for (const value of values) bytes += typeof value === 'string' || value instanceof Buffer ? value.length : 8;
     if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
     await insert(batch);
+    onProgress((done += batch.length));
     batch = [];
     bytes = 0;
   }
   if (batch.length > 0) await insert(batch);
+  onProgress(done + batch.length);
 }
 
 function toPostgres(value: unknown): unknown {

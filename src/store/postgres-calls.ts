@@ -1,4 +1,5 @@
 import { ledgerTransition, type LedgerEvent, type LedgerVerdict } from '../policy/ledger.js';
+import { turnAttemptPrefix } from '../policy/turn-attempt-key.js';
 import {
   attemptRow,
   startedAttempt,
@@ -6,7 +7,9 @@ import {
   callRow,
   CHANGING_CALL_COLUMNS,
   compareCallIds,
+  NOT_COUNTED_AS_FAILED,
   pageOf,
+  readAttempt,
   readCall,
   readRecord,
   renderingOf,
@@ -18,9 +21,18 @@ import {
 import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
+import { collected, type TombstoneRow } from './run-rows.js';
 import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import { isRelaxedEvent } from './relaxed-writes.js';
-import type { AttemptRecord, CallPage, CallRecord, Intervening, LedgerRendering, RecordedOutcome } from './store.js';
+import type {
+  AttemptRecord,
+  CallPage,
+  CallRecord,
+  Intervening,
+  LedgerRendering,
+  RecordedOutcome,
+  RenderedMessage,
+} from './store.js';
 
 const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
   VALUES (${CALL_COLUMNS.map((_, index) => `$${String(index + 1)}`).join(', ')})`;
@@ -38,10 +50,13 @@ export function callOperations(database: PostgresDatabase) {
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
           if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
-          const [[found], nowMs] = await Promise.all([
+          const [[found], [tombstone], nowMs] = await Promise.all([
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
+            'call' in event ? findTombstones(tx, [event.call.runKey]) : [],
             tx.now(),
           ]);
+          // What is new of a collected run is refused; what is there is still told, until it is gone.
+          if (!found && tombstone) throw collected(database.name, tombstone);
           const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);
           if (write) {
             // No row is written after its outcome, except by a person's intervention: a rendering is never overwritten.
@@ -56,7 +71,16 @@ export function callOperations(database: PostgresDatabase) {
     async recordOutcomes(outcomes: RecordedOutcome[]): Promise<void> {
       if (outcomes.length === 0) return;
       await database.transaction(async (tx) => {
-        const [found, nowMs] = await Promise.all([lockCalls(tx, outcomes), tx.now()]);
+        const [found, tombstones, nowMs] = await Promise.all([
+          lockCalls(tx, outcomes),
+          findTombstones(tx, [...new Set(outcomes.map(({ runKey }) => runKey))]),
+          tx.now(),
+        ]);
+        const isFound = new Set(found.map(({ key }) => key));
+        const [refused] = tombstones.filter(({ run_key }) =>
+          outcomes.some(({ key, runKey }) => runKey === run_key && !isFound.has(key)),
+        );
+        if (refused) throw collected(database.name, refused);
         await tx.commit(writeOutcomes(tx, outcomes, found, nowMs));
       });
     },
@@ -101,10 +125,46 @@ export function callOperations(database: PostgresDatabase) {
       });
     },
 
+    async findRendered(runKey: string, text: string): Promise<RenderedMessage[]> {
+      const rows = await database.transaction((tx) =>
+        tx.query<{ rendered: string }>('SELECT rendered FROM calls WHERE run_key = $1 AND strpos(rendered, $2) > 0', [
+          runKey,
+          storable(text),
+        ]),
+      );
+      return rows.map(({ rendered }) => JSON.parse(rendered) as RenderedMessage);
+    },
+
+    async listFailedCalls(runKey: string, limit: number): Promise<string[]> {
+      const rows = await database.transaction((tx) =>
+        tx.query<{ key: string }>(
+          `SELECT key FROM calls WHERE run_key = $1 AND outcome::json ->> 'status' IN ('failed', 'aborted')
+             AND NOT outcome::json -> 'failure' ->> 'class' = ANY ($2) LIMIT $3`,
+          [runKey, NOT_COUNTED_AS_FAILED, limit],
+        ),
+      );
+      return rows.map(({ key }) => key);
+    },
+
+    async listTurnAttempts({ runKey, sinceMs = 0 }: { runKey?: string; sinceMs?: number }): Promise<AttemptRecord[]> {
+      const pattern = `${turnAttemptPrefix(runKey).replace(/[\\%_]/g, '\\$&')}%`;
+      const rows = await database.transaction((tx) =>
+        tx.query<AttemptRow>(
+          `SELECT * FROM attempts WHERE key LIKE 'turn/%' AND key LIKE $1 AND started_at_ms >= $2 ORDER BY key, start`,
+          [pattern, sinceMs],
+        ),
+      );
+      return rows.map(readAttempt);
+    },
+
     async recordAttempt(attempt: AttemptRecord): Promise<void> {
       await database.transaction((tx) => tx.commit([writeAttempt(tx, attempt)]));
     },
   };
+}
+
+function findTombstones(tx: Transaction, runKeys: string[]): Promise<TombstoneRow[]> {
+  return tx.query<TombstoneRow>('SELECT * FROM tombstones WHERE run_key = ANY ($1)', [runKeys]);
 }
 
 /** The rows that outcomes are about, locked in one order in every process. */
@@ -156,12 +216,13 @@ export function applyEvents(
 function writeAttempt(tx: Transaction, attempt: AttemptRecord): Promise<unknown> {
   const row = attemptRow(attempt);
   return tx.query(
-    `INSERT INTO attempts (key, start, worker, started_at_ms, ended_at_ms, failure)
-     VALUES ($1, $2, $3, $4, $5, $6)
+    `INSERT INTO attempts (key, start, worker, started_at_ms, ended_at_ms, failure, requests)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (key, start) DO UPDATE SET
        ended_at_ms = coalesce(attempts.ended_at_ms, excluded.ended_at_ms),
-       failure = coalesce(attempts.failure, excluded.failure)`,
-    [row.key, row.start, storable(row.worker), row.started_at_ms, row.ended_at_ms, row.failure],
+       failure = coalesce(attempts.failure, excluded.failure),
+       requests = coalesce(attempts.requests, excluded.requests)`,
+    [row.key, row.start, row.worker, row.started_at_ms, row.ended_at_ms, row.failure, row.requests].map(storable),
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Manifest } from '../contract/manifest.js';
 import type { TranscriptNode } from '../contract/transcript.js';
-import { contentIds, nodeReader, type NodeRow, type NodeToWrite } from './content-ids.js';
+import { contentIds, nodeReader, TOUCHED_EVERY_MS, type NodeRow, type NodeToWrite } from './content-ids.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { insertRows } from './postgres-rows.js';
 import type { Transaction } from './postgres-transaction.js';
@@ -75,8 +75,11 @@ export function contentOperations(database: PostgresDatabase) {
         ),
         ...insertRows(tx, {
           into: 'nodes (id, parent, body)',
+          casts: ['text', 'text', 'text'],
           rows: nodes.map((node) => [node.id, node.parent === '' ? null : node.parent, node.bodyId]),
           onConflict: 'DO NOTHING',
+          alongside: `UPDATE nodes SET touched_at_ms = ${NOW_MS} FROM given
+                      WHERE nodes.id = given.id AND nodes.touched_at_ms < ${NOW_MS} - ${String(TOUCHED_EVERY_MS)}`,
         }),
       ];
     },
@@ -90,6 +93,9 @@ export function contentOperations(database: PostgresDatabase) {
   };
 }
 
+/** The server's clock, epoch milliseconds. */
+const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)';
+
 export type ContentOperations = ReturnType<typeof contentOperations>;
 
 function writeBodies(tx: Transaction, bodies: { id: string; bytes: Uint8Array }[]): Promise<unknown>[] {
@@ -100,7 +106,8 @@ function writeBodies(tx: Transaction, bodies: { id: string; bytes: Uint8Array }[
     onConflict: 'DO NOTHING',
     // Bytes that come again after an erasure are there again. Not by DO UPDATE, which locks the row even where it is
     // there already, so that runs with the same system prompt would queue for it.
-    alongside: `UPDATE bodies SET bytes = given.bytes, erased_at_ms = NULL FROM given
-                WHERE bodies.id = given.id AND bodies.erased_at_ms IS NOT NULL`,
+    alongside: `UPDATE bodies SET bytes = given.bytes, erased_at_ms = NULL, touched_at_ms = ${NOW_MS} FROM given
+                WHERE bodies.id = given.id AND (bodies.erased_at_ms IS NOT NULL
+                  OR bodies.touched_at_ms < ${NOW_MS} - ${String(TOUCHED_EVERY_MS)})`,
   });
 }

@@ -43,8 +43,11 @@ const TYPES: pg.CustomTypesConfig = {
 };
 
 /** Connects, creates the tables where there are none, and migrates an older schema forward. Rejects with a `StoreError`. */
-export async function openPostgresDatabase(options: PostgresOptions): Promise<PostgresDatabase> {
-  const { pool, name, schema } = connectPool(options);
+export async function openPostgresDatabase(
+  options: PostgresOptions,
+  queryTimeoutMs = QUERY_TIMEOUT_MS,
+): Promise<PostgresDatabase> {
+  const { pool, name, schema } = connectPool(options, queryTimeoutMs);
   const place: TransactionPlace = { pool, schema: pg.escapeIdentifier(schema), expectedVersion: SCHEMA_VERSION };
   try {
     if ((await storedVersion(pool, schema, name)) < SCHEMA_VERSION) await migrate(pool, schema, name);

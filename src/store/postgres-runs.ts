@@ -8,17 +8,29 @@ import { codeOf } from './postgres-error.js';
 import { storable } from './postgres-rows.js';
 import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import {
+  collected,
   missingRun,
   readAnswer,
   readIntervention,
   readRun,
+  readTombstone,
   readTurn,
   turnAnswer,
   type InterventionRow,
   type RunRow,
+  type TombstoneRow,
   type TurnRow,
 } from './run-rows.js';
-import type { IntervenedRun, Intervening, RunRecord, Store, TurnCommit, TurnKey } from './store.js';
+import type {
+  IntervenedRun,
+  Intervening,
+  RunRecord,
+  Store,
+  StoreError,
+  Tombstone,
+  TurnCommit,
+  TurnKey,
+} from './store.js';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
@@ -35,6 +47,16 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     return (await tx.query<RunRow>('SELECT * FROM runs WHERE run_key = $1', [runKey]))[0];
   }
 
+  async function findTombstone(tx: Transaction, runKey: string): Promise<TombstoneRow | undefined> {
+    return (await tx.query<TombstoneRow>('SELECT * FROM tombstones WHERE run_key = $1', [runKey]))[0];
+  }
+
+  /** Why there is no such run. */
+  async function noRun(tx: Transaction, runKey: string): Promise<StoreError> {
+    const tombstone = await findTombstone(tx, runKey);
+    return tombstone ? collected(name, tombstone) : missingRun(name, runKey);
+  }
+
   /** Turns of one run are written one after the other; that a row refers to the run is in nobody's way. */
   async function lockRun(tx: Transaction, runKey: string): Promise<RunRow | undefined> {
     return (await tx.query<RunRow>('SELECT * FROM runs WHERE run_key = $1 FOR NO KEY UPDATE', [runKey]))[0];
@@ -47,8 +69,13 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
   return {
     createRun(run: Parameters<Store['createRun']>[0]): Promise<RunRecord> {
       return database.transaction(async (tx) => {
-        const [before, nowMs] = await Promise.all([findRun(tx, run.runKey), tx.now()]);
+        const [before, tombstone, nowMs] = await Promise.all([
+          findRun(tx, run.runKey),
+          findTombstone(tx, run.runKey),
+          tx.now(),
+        ]);
         if (before) return readRun(before);
+        if (tombstone) throw collected(name, tombstone);
         const nodes = content.nodesAfter('', run.messages);
         const manifest = content.writeManifest(tx, run.manifest);
         const written = content.writeNodes(tx, nodes);
@@ -72,6 +99,11 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       return row && readRun(row);
     },
 
+    async getTombstone(runKey: string): Promise<Tombstone | undefined> {
+      const row = await database.transaction((tx) => findTombstone(tx, runKey));
+      return row && readTombstone(row);
+    },
+
     async listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]> {
       const pattern = `${(filter.workflowIdPrefix ?? '').replace(/[\\%_]/g, '\\$&')}%`;
       const rows = await database.transaction((tx) =>
@@ -87,7 +119,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     async finishRun(runKey: string, result: AgentRunResult, execution?: string): Promise<void> {
       await database.transaction(async (tx) => {
         const [run, nowMs] = await Promise.all([lockRun(tx, runKey), tx.now()]);
-        if (!run) throw missingRun(name, runKey);
+        if (!run) throw await noRun(tx, runKey);
         await tx.commit([
           tx.query('UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5 WHERE run_key = $1', [
             runKey,
@@ -111,7 +143,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
           lockCalls(tx, ledger),
           tx.now(),
         ]);
-        if (!found) throw missingRun(name, runKey);
+        if (!found) throw await noRun(tx, runKey);
         if (before) return { status: 'recorded', intervention: readIntervention(before) };
         const applied = applyEvents(tx, ledger, calls, nowMs);
         if ('refused' in applied) return { status: 'refused', ...applied.refused };
@@ -172,7 +204,9 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
           return counted?.starts ?? NaN;
         });
       } catch (error) {
-        throw codeOf(error) === FOREIGN_KEY_VIOLATION ? missingRun(name, turn.runKey) : error;
+        throw codeOf(error) === FOREIGN_KEY_VIOLATION
+          ? await database.transaction((tx) => noRun(tx, turn.runKey))
+          : error;
       }
     },
 
@@ -191,7 +225,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
           // Told only after a missing run and an earlier answer.
           content.requireParent(tx, turn.head).catch((error: unknown) => ({ error })),
         ]);
-        if (!run) throw missingRun(name, turn.runKey);
+        if (!run) throw await noRun(tx, turn.runKey);
         const winner = readAnswer(row);
         if (winner) return winner;
         if (parent) throw parent.error;

@@ -135,6 +135,34 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (run_key, id)
   );
   `,
+  `
+  -- JSON: what a start was seen to ask of its backends. Starts of model turns are here too where a client of the model
+  -- retried by itself; their keys begin with turn/.
+  ALTER TABLE attempts ADD COLUMN requests text;
+  CREATE INDEX attempts_of_turns ON attempts (key text_pattern_ops) WHERE key LIKE 'turn/%';
+
+  -- When the content was last written, or written again (to TOUCHED_EVERY_MS): what is younger than the grace age is not
+  -- collected, because whatever wrote it may be about to refer to it. The default is set after the column is there, so that
+  -- no table is rewritten.
+  ALTER TABLE bodies ADD COLUMN touched_at_ms bigint NOT NULL DEFAULT 0;
+  ALTER TABLE bodies ALTER COLUMN touched_at_ms SET DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000);
+  ALTER TABLE nodes ADD COLUMN touched_at_ms bigint NOT NULL DEFAULT 0;
+  ALTER TABLE nodes ALTER COLUMN touched_at_ms SET DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000);
+
+  -- For the checks of references when garbage collection deletes a node or a body.
+  CREATE INDEX runs_by_head ON runs (head);
+  CREATE INDEX nodes_by_body ON nodes (body);
+
+  -- Runs whose record was collected: nothing of them may be written again.
+  CREATE TABLE tombstones (
+    run_key         text PRIMARY KEY,
+    workflow_id     text NOT NULL,
+    status          text NOT NULL,
+    started_at_ms   bigint NOT NULL,
+    ended_at_ms     bigint NOT NULL,
+    collected_at_ms bigint NOT NULL
+  );
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

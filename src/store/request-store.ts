@@ -11,15 +11,18 @@ import type {
   Store,
   TurnCommit,
   TurnKey,
+  StoreError,
 } from './store.js';
 
 /** The methods that ask a store something. */
-export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close'>;
+export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close' | 'lost'>;
 
 /** A store whose requests all take one way: to a thread, to a pool of connections, to another store. */
 export abstract class RequestStore implements WorkerStore {
   abstract readonly storeId: string;
   abstract close(): Promise<void>;
+  /** Never, unless the store says otherwise. */
+  readonly lost: Promise<StoreError> = new Promise(() => undefined);
   protected abstract ask<M extends RequestMethod>(
     method: M,
     ...args: Parameters<WorkerStore[M]>
@@ -33,6 +36,7 @@ export abstract class RequestStore implements WorkerStore {
     this.ask('finishRun', runKey, result, execution);
   intervene = (change: Intervening) => this.ask('intervene', change);
   listInterventions = (runKey: string) => this.ask('listInterventions', runKey);
+  getTombstone = (runKey: string) => this.ask('getTombstone', runKey);
   getManifest = (hash: string) => this.ask('getManifest', hash);
   getNode = (id: string) => this.ask('getNode', id);
   getChain = (head: string) => this.ask('getChain', head);
@@ -46,6 +50,9 @@ export abstract class RequestStore implements WorkerStore {
   getCall = (key: string) => this.ask('getCall', key);
   listCalls = (runKey: string) => this.ask('listCalls', runKey);
   listCallsSince = (page: CallPage) => this.ask('listCallsSince', page);
+  findRendered = (runKey: string, text: string) => this.ask('findRendered', runKey, text);
+  listFailedCalls = (runKey: string, limit: number) => this.ask('listFailedCalls', runKey, limit);
+  listTurnAttempts = (filter: { runKey?: string; sinceMs?: number }) => this.ask('listTurnAttempts', filter);
   recordAttempt = (attempt: AttemptRecord) => this.ask('recordAttempt', attempt);
   applyShared = <E extends SharedEvent>(name: string, event: E) =>
     // The transition answers each kind of event with its own kind of verdict.

@@ -2,7 +2,7 @@
 import type { CallModelResult } from '../contract/activities.js';
 import type { Intervention, PinnedRun, RecordedIntervention } from '../contract/intervention.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
-import { StoreError, type RunRecord, type TurnCommit, type TurnKey } from './store.js';
+import { StoreError, type RunRecord, type Tombstone, type TurnCommit, type TurnKey } from './store.js';
 
 export interface RunRow {
   run_key: string;
@@ -54,6 +54,35 @@ export function missingRun(name: string, runKey: string): StoreError {
   return new StoreError(
     'missing_run',
     `store ${name}: it has no run ${runKey}; was the run started with another store?`,
+  );
+}
+
+export interface TombstoneRow {
+  run_key: string;
+  workflow_id: string;
+  status: RunStatus;
+  started_at_ms: number;
+  ended_at_ms: number;
+  collected_at_ms: number;
+}
+
+export function readTombstone(row: TombstoneRow): Tombstone {
+  return {
+    runKey: row.run_key,
+    workflowId: row.workflow_id,
+    status: row.status,
+    startedAtMs: row.started_at_ms,
+    endedAtMs: row.ended_at_ms,
+    collectedAtMs: row.collected_at_ms,
+  };
+}
+
+export function collected(name: string, { run_key, workflow_id, collected_at_ms }: TombstoneRow): StoreError {
+  const day = new Date(collected_at_ms).toISOString().slice(0, 10);
+  return new StoreError(
+    'collected',
+    `store ${name}: the run ${workflow_id} (${run_key}) had ended and was collected on ${day}, with the record of its ` +
+      'calls; nothing of it can run again. Start a new run',
   );
 }
 

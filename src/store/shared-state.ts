@@ -1,5 +1,5 @@
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
-import type { Store } from './store.js';
+import type { Store, StoreError } from './store.js';
 
 /**
  * What all runs and workers of one store share besides the durable record: breakers, limiters, retry budgets, locks. One
@@ -18,4 +18,11 @@ export interface SharedState {
 }
 
 /** Everything that a store keeps for its workers. */
-export type WorkerStore = Store & SharedState;
+export type WorkerStore = Store &
+  SharedState & {
+    /**
+     * Resolves where the store has gone for good in this process, other than by `close`: nothing asked of it will succeed
+     * until it is opened anew. An outage that may pass does not settle it.
+     */
+    readonly lost: Promise<StoreError>;
+  };

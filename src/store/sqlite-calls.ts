@@ -1,4 +1,5 @@
 import { ledgerTransition, type LedgerEvent, type LedgerRow, type LedgerVerdict } from '../policy/ledger.js';
+import { turnAttemptPrefix } from '../policy/turn-attempt-key.js';
 import {
   attemptRow,
   startedAttempt,
@@ -6,7 +7,9 @@ import {
   callRow,
   CHANGING_CALL_COLUMNS,
   compareCallIds,
+  NOT_COUNTED_AS_FAILED,
   pageOf,
+  readAttempt,
   readCall,
   readRecord,
   renderingOf,
@@ -15,6 +18,7 @@ import {
   type CallRow,
   type PagedCallRow,
 } from './call-rows.js';
+import { collected, type TombstoneRow } from './run-rows.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 import type {
   Intervening,
@@ -27,7 +31,7 @@ import type {
 } from './store.js';
 
 /** The ledger: one row a call, changed by the pure transition alone, with its rendered outcome and its attempts. */
-export function callOperations({ db }: SqliteDatabase, now: () => number) {
+export function callOperations({ db, path }: SqliteDatabase, now: () => number) {
   const selectCall = db.prepare('SELECT * FROM calls WHERE key = ?');
   const selectCalls = db.prepare('SELECT * FROM calls WHERE run_key = ? ORDER BY ordinal');
   // By the order of writing, without an index of times, which every write of a call would have to keep: all pages together
@@ -42,11 +46,23 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
   );
   const selectAttempts = db.prepare('SELECT * FROM attempts WHERE key = ? ORDER BY start');
   const upsertAttempt = db.prepare(
-    `INSERT INTO attempts (key, start, worker, started_at_ms, ended_at_ms, failure)
-     VALUES (:key, :start, :worker, :started_at_ms, :ended_at_ms, :failure)
+    `INSERT INTO attempts (key, start, worker, started_at_ms, ended_at_ms, failure, requests)
+     VALUES (:key, :start, :worker, :started_at_ms, :ended_at_ms, :failure, :requests)
      ON CONFLICT (key, start) DO UPDATE SET
-       ended_at_ms = coalesce(ended_at_ms, excluded.ended_at_ms), failure = coalesce(failure, excluded.failure)`,
+       ended_at_ms = coalesce(ended_at_ms, excluded.ended_at_ms), failure = coalesce(failure, excluded.failure),
+       requests = coalesce(requests, excluded.requests)`,
   );
+  const selectRendered = db.prepare('SELECT rendered FROM calls WHERE run_key = ? AND instr(rendered, ?) > 0');
+  const selectFailed = db.prepare(
+    `SELECT key FROM calls WHERE run_key = ? AND outcome ->> '$.status' IN ('failed', 'aborted')
+       AND outcome ->> '$.failure.class' NOT IN (${NOT_COUNTED_AS_FAILED.map((name) => `'${name}'`).join(', ')}) LIMIT ?`,
+  );
+  // By the primary key: all that begins with the prefix, and none of the calls.
+  const selectTurnAttempts = db.prepare(
+    `SELECT * FROM attempts WHERE key >= :prefix AND key < :prefix || char(0xffff) AND started_at_ms >= :sinceMs
+     ORDER BY key, start`,
+  );
+  const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
 
   function findRow(key: string): LedgerRow | undefined {
     const row = selectCall.get(key) as CallRow | undefined;
@@ -57,13 +73,21 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
     upsertCall.run(callRow(row, rendered));
   }
 
+  /** What is new of a collected run is refused; what is there is still told, until it is gone. */
+  function refuseCollected(runKey: string): void {
+    const tombstone = selectTombstone.get(runKey) as TombstoneRow | undefined;
+    if (tombstone) throw collected(path, tombstone);
+  }
+
   function withAttempts(row: CallRow): CallRecord {
     return readRecord(row, selectAttempts.all(row.key) as unknown as AttemptRow[]);
   }
 
   return {
     applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): LedgerVerdict {
-      const { write, verdict } = ledgerTransition(key, findRow(key), event, now());
+      const found = findRow(key);
+      if (!found && 'call' in event) refuseCollected(event.call.runKey);
+      const { write, verdict } = ledgerTransition(key, found, event, now());
       // No row is written after its outcome, except by a person's intervention, so a stored rendering is never overwritten.
       if (write) writeRow(write, rendered && renderingOf(event, write, rendered));
       const started = startedAttempt(key, event, verdict);
@@ -87,7 +111,9 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
     recordOutcomes(outcomes: RecordedOutcome[]): void {
       for (const recorded of outcomes) {
         const { key, rendered } = recorded;
-        const { write } = ledgerTransition(key, findRow(key), sealingOf(recorded), now());
+        const found = findRow(key);
+        if (!found) refuseCollected(recorded.runKey);
+        const { write } = ledgerTransition(key, found, sealingOf(recorded), now());
         if (write) writeRow(write, rendered);
       }
     },
@@ -106,6 +132,20 @@ export function callOperations({ db }: SqliteDatabase, now: () => number) {
       const found = selectCallsSince.all(after, sinceMs, limit + 1) as unknown as PagedCallRow[];
       const { rows, ...page } = pageOf(found, limit);
       return { calls: rows.map(withAttempts), ...page };
+    },
+
+    findRendered(runKey: string, text: string): RenderedMessage[] {
+      const rows = selectRendered.all(runKey, text) as unknown as { rendered: string }[];
+      return rows.map(({ rendered }) => JSON.parse(rendered) as RenderedMessage);
+    },
+
+    listFailedCalls(runKey: string, limit: number): string[] {
+      return (selectFailed.all(runKey, limit) as unknown as { key: string }[]).map(({ key }) => key);
+    },
+
+    listTurnAttempts({ runKey, sinceMs = 0 }: { runKey?: string; sinceMs?: number }): AttemptRecord[] {
+      const rows = selectTurnAttempts.all({ prefix: turnAttemptPrefix(runKey), sinceMs });
+      return (rows as unknown as AttemptRow[]).map(readAttempt);
     },
 
     recordAttempt(attempt: AttemptRecord): void {

@@ -1,17 +1,22 @@
 import type { Manifest } from '../contract/manifest.js';
 import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
-import { contentIds, nodeReader, type NodeRow } from './content-ids.js';
+import { contentIds, nodeReader, TOUCHED_EVERY_MS, type NodeRow } from './content-ids.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 
 /** What is addressed by a hash of its content: bodies, transcript nodes, manifests. Nothing here ever changes. */
-export function contentOperations({ db, tenantKey, path }: SqliteDatabase) {
+export function contentOperations({ db, tenantKey, path }: SqliteDatabase, now: () => number) {
   const insertBody = db.prepare(
     // Bytes that come again after an erasure are there again.
-    `INSERT INTO bodies (id, bytes) VALUES (?, ?)
-     ON CONFLICT (id) DO UPDATE SET bytes = excluded.bytes, erased_at_ms = NULL WHERE erased_at_ms IS NOT NULL`,
+    `INSERT INTO bodies (id, bytes, touched_at_ms) VALUES (?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET bytes = excluded.bytes, erased_at_ms = NULL, touched_at_ms = excluded.touched_at_ms
+     WHERE erased_at_ms IS NOT NULL OR touched_at_ms < excluded.touched_at_ms - ${String(TOUCHED_EVERY_MS)}`,
   );
   const selectBody = db.prepare('SELECT bytes FROM bodies WHERE id = ? AND erased_at_ms IS NULL');
-  const insertNode = db.prepare('INSERT INTO nodes (id, parent, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
+  const insertNode = db.prepare(
+    `INSERT INTO nodes (id, parent, body, touched_at_ms) VALUES (?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET touched_at_ms = excluded.touched_at_ms
+     WHERE touched_at_ms < excluded.touched_at_ms - ${String(TOUCHED_EVERY_MS)}`,
+  );
   const nodeExists = db.prepare('SELECT 1 FROM nodes WHERE id = ?');
   const selectNode = db.prepare(
     'SELECT nodes.id, parent, bytes FROM nodes LEFT JOIN bodies ON bodies.id = body WHERE nodes.id = ?',
@@ -33,7 +38,7 @@ export function contentOperations({ db, tenantKey, path }: SqliteDatabase) {
 
   function putBody(bytes: Uint8Array): string {
     const id = ids.bodyId(bytes);
-    insertBody.run(id, bytes);
+    insertBody.run(id, bytes, now());
     return id;
   }
 
@@ -48,9 +53,10 @@ export function contentOperations({ db, tenantKey, path }: SqliteDatabase) {
     appendNodes(parent: string, messages: TranscriptMessage[]): string {
       if (parent !== '' && !nodeExists.get(parent)) throw missingParent(parent);
       const nodes = ids.nodesAfter(parent, messages);
+      const nowMs = now();
       for (const node of nodes) {
-        insertBody.run(node.bodyId, node.bytes);
-        insertNode.run(node.id, node.parent === '' ? null : node.parent, node.bodyId);
+        insertBody.run(node.bodyId, node.bytes, nowMs);
+        insertNode.run(node.id, node.parent === '' ? null : node.parent, node.bodyId, nowMs);
       }
       return nodes.at(-1)?.id ?? parent;
     },

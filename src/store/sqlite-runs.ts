@@ -2,20 +2,23 @@ import type { CallModelResult } from '../contract/activities.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import type { RecordedIntervention } from '../contract/intervention.js';
 import {
+  collected,
   missingRun,
   readAnswer,
   readIntervention,
   readRun,
+  readTombstone,
   readTurn,
   turnAnswer,
   type InterventionRow,
   type RunRow,
+  type TombstoneRow,
   type TurnRow,
 } from './run-rows.js';
 import type { CallOperations } from './sqlite-calls.js';
 import type { ContentOperations } from './sqlite-content.js';
 import type { SqliteDatabase } from './sqlite-database.js';
-import type { IntervenedRun, Intervening, RunRecord, Store, TurnCommit, TurnKey } from './store.js';
+import type { IntervenedRun, Intervening, RunRecord, Store, Tombstone, TurnCommit, TurnKey } from './store.js';
 
 /** Runs and their model turns: who answered a question first, and where the conversation has got to. */
 export function runOperations(
@@ -34,6 +37,7 @@ export function runOperations(
      WHERE substr(workflow_id, 1, length(:prefix)) = :prefix AND (:status IS NULL OR status = :status)
      ORDER BY ordinal DESC LIMIT :limit`,
   );
+  const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
   const updateEnd = db.prepare(
     'UPDATE runs SET status = ?, result = ?, ended_by = ?, updated_at_ms = ? WHERE run_key = ?',
   );
@@ -78,7 +82,8 @@ export function runOperations(
   function existingRun(runKey: string): RunRow {
     const row = selectRun.get(runKey) as RunRow | undefined;
     if (row) return row;
-    throw missingRun(path, runKey);
+    const tombstone = selectTombstone.get(runKey) as TombstoneRow | undefined;
+    throw tombstone ? collected(path, tombstone) : missingRun(path, runKey);
   }
 
   function findTurn(turn: TurnKey): TurnRow | undefined {
@@ -89,6 +94,8 @@ export function runOperations(
     createRun(run: Parameters<Store['createRun']>[0]): RunRecord {
       const before = selectRun.get(run.runKey) as RunRow | undefined;
       if (before) return readRun(before);
+      const tombstone = selectTombstone.get(run.runKey) as TombstoneRow | undefined;
+      if (tombstone) throw collected(path, tombstone);
       content.putManifest(run.manifest);
       const head = content.appendNodes('', run.messages);
       insertRun.run({
@@ -106,6 +113,11 @@ export function runOperations(
     getRun(runKey: string): RunRecord | undefined {
       const row = selectRun.get(runKey) as RunRow | undefined;
       return row && readRun(row);
+    },
+
+    getTombstone(runKey: string): Tombstone | undefined {
+      const row = selectTombstone.get(runKey) as TombstoneRow | undefined;
+      return row && readTombstone(row);
     },
 
     listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): RunRecord[] {

@@ -123,6 +123,29 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (run_key, id)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- JSON: what a start was seen to ask of its backends. Starts of model turns are here too where a client of the model
+  -- retried by itself; their keys begin with turn/.
+  ALTER TABLE attempts ADD COLUMN requests TEXT;
+
+  -- When the content was last written, or written again (to TOUCHED_EVERY_MS): what is younger than the grace age is not
+  -- collected, because whatever wrote it may be about to refer to it.
+  ALTER TABLE bodies ADD COLUMN touched_at_ms INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE nodes ADD COLUMN touched_at_ms INTEGER NOT NULL DEFAULT 0;
+
+  -- Garbage collection asks whether a run has come to a node.
+  CREATE INDEX runs_by_head ON runs (head);
+
+  -- Runs whose record was collected: nothing of them may be written again.
+  CREATE TABLE tombstones (
+    run_key         TEXT PRIMARY KEY,
+    workflow_id     TEXT NOT NULL,
+    status          TEXT NOT NULL,
+    started_at_ms   INTEGER NOT NULL,
+    ended_at_ms     INTEGER NOT NULL,
+    collected_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -69,6 +69,8 @@ interface Pending {
 /** The main thread's side: turns calls into requests and answers into settled promises. */
 class SqliteStore extends RequestStore {
   readonly storeId: string;
+  override readonly lost: Promise<StoreError>;
+  readonly #tellLost: (reason: StoreError) => void;
   readonly #thread: Worker;
   readonly #path: string;
   readonly #pending = new Map<number, Pending>();
@@ -82,6 +84,9 @@ class SqliteStore extends RequestStore {
   constructor(thread: Worker, path: string, storeId: string) {
     super();
     this.storeId = storeId;
+    const lost = Promise.withResolvers<StoreError>();
+    this.lost = lost.promise;
+    this.#tellLost = lost.resolve;
     this.#thread = thread;
     this.#path = path;
     thread.on('message', (message: ThreadMessage) => {
@@ -152,6 +157,7 @@ class SqliteStore extends RequestStore {
 
   /** The thread is gone: nothing pending will be answered. */
   #end(reason: StoreError): void {
+    if (!this.#ended) this.#tellLost(reason);
     this.#ended ??= reason;
     for (const pending of this.#pending.values()) pending.reject(reason);
     this.#pending.clear();

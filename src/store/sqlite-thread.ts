@@ -37,8 +37,12 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'getChain',
   'getTurn',
   'listTurns',
+  'getTombstone',
   'listInterventions',
   'getCall',
+  'findRendered',
+  'listFailedCalls',
+  'listTurnAttempts',
   'listCalls',
   'listCallsSince',
   'getBody',
@@ -46,7 +50,7 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
 
 function sqliteOperations(database: SqliteDatabase): Operations {
   const now = machineClock();
-  const content = contentOperations(database);
+  const content = contentOperations(database, now);
   const calls = callOperations(database, now);
   const runs = runOperations(database, now, content, calls);
   return { now, ...content, ...calls, ...runs, ...sharedOperations(database, now) };

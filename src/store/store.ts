@@ -2,6 +2,7 @@ import type { Outcome } from '../contract/call.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import type { JsonObject } from '../contract/json.js';
 import type { Manifest } from '../contract/manifest.js';
+import type { SeenRequests } from '../contract/seen-requests.js';
 import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
 import type { CallModelResult } from '../contract/activities.js';
 import type { PinnedRun, Intervention, RecordedIntervention } from '../contract/intervention.js';
@@ -98,6 +99,18 @@ export interface AttemptRecord {
   endedAtMs?: number;
   /** The operator's record of the failure, redacted; absent on success and while running. */
   failure?: JsonObject;
+  /** What the start was seen to ask of its backends; absent where nothing was seen. */
+  requests?: SeenRequests;
+}
+
+/** What is left of a run whose record was collected. Epoch milliseconds on the store's clock. */
+export interface Tombstone {
+  runKey: string;
+  workflowId: string;
+  status: RunStatus;
+  startedAtMs: number;
+  endedAtMs: number;
+  collectedAtMs: number;
 }
 
 /** A stored call with everything about it. */
@@ -143,6 +156,11 @@ export interface Store {
     messages: TranscriptMessage[];
   }): Promise<RunRecord>;
   getRun(runKey: string): Promise<RunRecord | undefined>;
+  /**
+   * What is left of a run that garbage collection took. Whatever would write something new of such a run (its root, a turn, a
+   * call) rejects with `collected`: an empty ledger would run its calls again.
+   */
+  getTombstone(runKey: string): Promise<Tombstone | undefined>;
   /** The newest run first. `workflowIdPrefix` narrows. */
   listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
   /**
@@ -209,6 +227,15 @@ export interface Store {
    * `next` is the `after` of the page that follows; absent where there is none. What is written meanwhile may be missed.
    */
   listCallsSince(page: CallPage): Promise<{ calls: CallRecord[]; next?: number }>;
+  /** Messages of the run's calls that hold `text`, as they were rendered. */
+  findRendered(runKey: string, text: string): Promise<RenderedMessage[]>;
+  /** Keys of calls of the run that failed or were aborted, other than those cancelled or skipped; at most `limit` of them. */
+  listFailedCalls(runKey: string, limit: number): Promise<string[]>;
+  /**
+   * Starts of model turns that were recorded under keys of `turnAttemptKey`: of one run, or those of all runs that began at
+   * `sinceMs` (their worker's clock) or later.
+   */
+  listTurnAttempts(filter: { runKey?: string; sinceMs?: number }): Promise<AttemptRecord[]>;
   /** Adds the operator's record of one start, or completes it: fields that are there stay, absent ones are filled in. */
   recordAttempt(attempt: AttemptRecord): Promise<void>;
 
@@ -225,6 +252,7 @@ export interface Store {
 /**
  * - `unavailable`: the store cannot be reached, written or locked now; the same request may succeed later.
  * - `missing_run`, `missing_node`: this store does not have what the request is about; often it is another store.
+ * - `collected`: the run was closed for longer than it is kept; only its tombstone is left.
  * - `moved`: this store was copied to another place, which has taken over its identity.
  * - `invalid`: the request itself cannot be stored; a programming error.
  */
@@ -233,6 +261,7 @@ export type StoreErrorCode =
   | 'newer_schema'
   | 'missing_run'
   | 'missing_node'
+  | 'collected'
   | 'corrupt'
   | 'closed'
   | 'not_a_store'

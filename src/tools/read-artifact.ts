@@ -10,7 +10,8 @@ import type { Tool, ToolContext } from './tool.js';
  */
 export type LoadArtifact = (
   artifactId: string,
-  run: { runId: string; callId: string; signal: AbortSignal },
+  /** `key` is the reading call's own. */
+  run: { runId: string; callId: string; key: string; signal: AbortSignal },
 ) => Promise<Uint8Array | undefined>;
 
 interface ReadArtifactInput {
@@ -61,8 +62,8 @@ export function readArtifactTool(load: LoadArtifact): Tool {
 }
 
 async function readArtifact(load: LoadArtifact, input: ReadArtifactInput, ctx: ToolContext): Promise<unknown> {
-  const { runId, callId, signal } = ctx;
-  const bytes = await load(input.artifact_id, { runId, callId, signal });
+  const { runId, callId, idempotencyKey: key, signal } = ctx;
+  const bytes = await load(input.artifact_id, { runId, callId, key, signal });
   if (!bytes) {
     throw new ToolError({
       class: 'not_found',

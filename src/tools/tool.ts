@@ -41,6 +41,12 @@ export interface ToolContext {
   readonly fencingToken?: number;
   /** Tells watchers how far the call is; never awaited, never fails. */
   progress(message: string): void;
+  /**
+   * Tells how many attempts of this start the backend saw, where its answer says so (the AWS SDK's `$metadata.attempts`, a
+   * header): `perdure doctor` compares it with the attempts that were made. Needed only for clients whose requests Node does
+   * not see: native ones, HTTP/2, other processes. Several counts are added up. Throws `TypeError` on no whole number.
+   */
+  seenByBackend(attempts: number): void;
   readonly log: ToolLog;
   /** Runs a side matter whose failure is logged and does not touch the call's outcome. */
   bestEffort<T>(name: string, run: () => Promise<T> | T): Promise<T | undefined>;

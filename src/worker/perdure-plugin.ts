@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { StoreError } from '../store/store.js';
 import type { ClientOptions, ClientPlugin, WorkflowClientInterceptor } from '@temporalio/client';
 import type {
   ReplayWorkerOptions,
@@ -113,10 +114,21 @@ export class PerdurePlugin implements WorkerPlugin, ClientPlugin {
     return { ...options, ...(await workflowCode((await this.#config()).workflowsPath)) };
   }
 
-  /** Closes what the workers share when the last one has ended, whatever ended it. */
+  /**
+   * Closes what the workers share when the last one has ended, whatever ended it. A worker without its store would go on
+   * taking calls and fail each of them, which others may have a store for: it stops, and its run rejects with a `StoreError`.
+   */
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
+    const { store } = await this.services();
+    let lost: StoreError | undefined;
+    void store.lost.then((error) => {
+      lost = error;
+      this.#log.error('the store is lost: this worker stops', { reason: error.message });
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+    });
     try {
       await next(worker);
+      if (lost) throw lost;
     } finally {
       this.#workers -= 1;
       if (this.#workers <= 0) await this.close();

@@ -2,7 +2,9 @@ import { hostname } from 'node:os';
 import { Runtime } from '@temporalio/worker';
 import type { NativeConnection } from '@temporalio/worker';
 import { Alerts } from '../activities/alerts.js';
+import { HiddenRetries } from '../activities/hidden-retries.js';
 import { Metrics } from '../activities/metrics.js';
+import { runArtifacts } from '../activities/run-artifacts.js';
 import type { Services } from '../activities/services.js';
 import { createValidator } from '../arguments/validator.js';
 import type { ResolvedConfig } from '../config/config.js';
@@ -39,7 +41,7 @@ export async function openWorkerServices(config: ResolvedConfig, operatorLog: To
   const redactor = createRedactor({ secrets: config.secrets });
   // Whatever a tool or an error says on its way to the log.
   const log = maskedLog(operatorLog, redactor);
-  const tools = injectFaults([...config.tools, readArtifactTool((id) => store.getBody(id))], config.faults, { log });
+  const tools = injectFaults([...config.tools, readArtifactTool(runArtifacts(store))], config.faults, { log });
   const manifest = buildManifest(tools);
   const validator = createValidator();
   opening.defer(() => validator.close());
@@ -64,7 +66,8 @@ export async function openWorkerServices(config: ResolvedConfig, operatorLog: To
       limiters: new Limiters(store),
     },
     log,
-    alerts: new Alerts({ log, webhook: config.alertWebhook }),
+    alerts: new Alerts({ log, webhook: config.alertWebhook, store }),
+    hiddenRetries: new HiddenRetries(log),
     metrics,
     workerIdentity: `${process.pid}@${hostname()}`,
     heartbeatTimeoutMs: config.heartbeatTimeoutMs,

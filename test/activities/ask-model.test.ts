@@ -48,7 +48,7 @@ function attempts(model: Model) {
         askModel(services, {
           model,
           question: { system: '', messages: [], tools: [], loadBody: () => Promise.resolve(undefined) },
-          key: 'turn',
+          turn: { runKey: 'run-1', step: 1, head: '', settings: '', take: 0 },
           countStart: () => Promise.resolve((starts += 1)),
         }),
       )

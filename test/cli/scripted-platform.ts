@@ -181,6 +181,8 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       const replays = [...needed(script.replays, 'replays')];
       for await (const { id } of executions) yield needed(replays.shift(), `replay of ${id}`);
     },
+    openUpkeep: () => Promise.reject(new Error('openUpkeep is not scripted')),
+    diagnose: () => Promise.reject(new Error('diagnose is not scripted')),
     openClient: () => opened(client),
     openEngine(options): Promise<Engine> {
       asked.push(`engine ${JSON.stringify(options)}`);

@@ -36,6 +36,7 @@ export function scriptedStore(contents: StoredRuns = {}): Store {
       const last = page.at(-1);
       return Promise.resolve({ calls: page, ...(found.length > limit && last && { next: all.indexOf(last) + 1 }) });
     },
+    listTurnAttempts: () => Promise.resolve([]),
     getCall: (key) =>
       Promise.resolve(
         Object.values(calls)

@@ -18,6 +18,7 @@ const context = (signal = AbortSignal.timeout(60_000)): ToolContext => {
     signal,
     deadline: Date.now() + 60_000,
     progress: nothing,
+    seenByBackend: nothing,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     bestEffort: async (_name, run) => await run(),
   };

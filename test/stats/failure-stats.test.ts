@@ -38,6 +38,8 @@ describe('the figures', () => {
       p50Ms: 40,
       p99Ms: 300,
       attempts: 6,
+      attemptsSeen: 0,
+      startsSeen: 0,
       attemptsPerCall: 1.5,
       correctable: 1,
       corrected: 1,
@@ -94,6 +96,8 @@ describe('the figures', () => {
         aborted: 0,
         notRun: 0,
         attempts: 0,
+        attemptsSeen: 0,
+        startsSeen: 0,
         correctable: 0,
         corrected: 0,
       },
@@ -101,6 +105,7 @@ describe('the figures', () => {
       families: [],
       classes: [],
       codes: [],
+      hiddenRetries: [],
       hours: [],
     });
   });

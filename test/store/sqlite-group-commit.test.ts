@@ -24,7 +24,7 @@ function putBodies(...sizes: number[]): DataRequest[] {
 }
 
 function commits() {
-  const content = contentOperations(database);
+  const content = contentOperations(database, Date.now);
   return groupCommit(database, ({ args }) => content.putBody(args[0] as Uint8Array));
 }
 
@@ -40,7 +40,7 @@ test('commits all requests of a batch in one transaction', () => {
 });
 
 test('undoes a request that fails half-way, and it alone', () => {
-  const content = contentOperations(database);
+  const content = contentOperations(database, Date.now);
   const { write } = groupCommit(database, ({ id, args }) => {
     content.putBody(args[0] as Uint8Array);
     if (id === 1) throw new TypeError('half-way');

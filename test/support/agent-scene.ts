@@ -15,7 +15,7 @@ import type { Model, ModelRequest } from '../../src/models/model.js';
 import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
 import { operatorLog } from '../../src/operator-log.js';
 import { openStore } from '../../src/store/open-store.js';
-import type { CallRecord } from '../../src/store/store.js';
+import type { AttemptRecord, CallRecord } from '../../src/store/store.js';
 import { createWorker } from '../../src/worker.js';
 import { temporalServer } from './temporal-server.js';
 import './quiet-runtime.js';
@@ -33,6 +33,8 @@ export interface Scene {
   /** The operator's lines, parsed as they were written. */
   log: Fields[];
   calls: CallRecord[];
+  /** Starts of model turns that were recorded: those whose client retried by itself. */
+  turnAttempts: AttemptRecord[];
   /** The whole Temporal history. */
   history: History;
   /** The history as text, with every payload decoded. */
@@ -122,6 +124,7 @@ export async function playScene(options: SceneOptions): Promise<Scene> {
     transcript,
     log: lines.map((line) => JSON.parse(line) as Fields),
     calls,
+    turnAttempts: await store.listTurnAttempts({ runKey }),
     history,
     historyText: decoded(history),
     requests,

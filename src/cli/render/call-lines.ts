@@ -16,7 +16,10 @@ export function callTitle(call: Pick<CallDescription, 'tool' | 'arguments' | 'ra
 /** How the call stands, in a few words: `120 ms`, `validation_error, not run`, `running, start 2`. */
 export function callFate(call: CallDescription): string {
   const took = call.elapsedMs === undefined || call.starts === 0 ? [] : [formatDuration(call.elapsedMs)];
-  const starts = call.starts > 1 ? [`${call.starts} starts`] : [];
+  // A client that retries by itself is seen here first.
+  const seen =
+    call.attemptsSeen !== undefined && call.attemptsSeen > call.starts ? [`${call.attemptsSeen} attempts seen`] : [];
+  const starts = [...(call.starts > 1 ? [`${call.starts} starts`] : []), ...seen];
   switch (call.state) {
     case 'succeeded':
       return [...took, ...starts].join(', ');

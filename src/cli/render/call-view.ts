@@ -1,5 +1,6 @@
 import type { CallDescription } from '../../client/run-description.js';
 import type { Json, JsonObject } from '../../contract/json.js';
+import { retryRemedy } from '../../policy/retry-owner.js';
 import type { AttemptRecord } from '../../store/store.js';
 import { attemptFate, callFate } from './call-lines.js';
 import { formatMoment } from './duration.js';
@@ -28,6 +29,7 @@ function renderHead(runId: string, call: CallDescription, style: Style): string 
     ['effect', call.effect],
     ['effect state', call.effectState],
     ['starts', String(call.starts)],
+    ['seen by backend', call.attemptsSeen === undefined ? undefined : seenWords(call.attemptsSeen)],
     ['ledger', call.ledger],
     ['key', call.key],
     ['digest', call.digest],
@@ -85,7 +87,25 @@ function attemptBlock(call: CallDescription, attempt: AttemptRecord, style: Styl
     fact('  at', formatMoment(attempt.startedAtMs), style),
     fact('  worker', oneLine(attempt.worker), style),
   ];
-  return [painted, ...facts, ...(attempt.failure ? recordLines(attempt.failure, style) : [])];
+  const requests = requestLines(attempt.requests).map((line) => fact('  requests', line, style));
+  return [painted, ...facts, ...requests, ...(attempt.failure ? recordLines(attempt.failure, style) : [])];
+}
+
+function seenWords(attempts: number): string {
+  return attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+}
+
+/** What a start sent, and what of it its client sent again by itself. */
+function requestLines(requests: AttemptRecord['requests']): string[] {
+  if (!requests) return [];
+  const { sent, reported, retried = [] } = requests;
+  const total = reported === undefined ? `${sent} sent` : `${sent} sent, ${reported} attempts reported by the backend`;
+  const again = retried.map(
+    ({ method, host, path, attempts, after, client }) =>
+      `${attempts} × ${oneLine(`${method} ${host}${path}`)} after ${after.join(', ')}: ` +
+      `${client ?? 'the client'} retried by itself; ${retryRemedy(client)}`,
+  );
+  return [total, ...again];
 }
 
 /** What the head of the view says already. */

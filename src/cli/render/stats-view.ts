@@ -1,8 +1,9 @@
 import type { CallFigures, FailureFigures, ToolFigures } from '../../stats/failure-stats.js';
+import type { HiddenRetryFigures } from '../../stats/retry-owners.js';
 import { formatDuration } from './duration.js';
-import type { Style } from './style.js';
+import { textColumns, type Style } from './style.js';
 import { renderTable } from './table.js';
-import { cutToWidth, oneLine } from './text-width.js';
+import { cutToWidth, oneLine, wrapToWidth } from './text-width.js';
 
 /** More hours are no table that anybody reads; `--json` has them all. */
 const MOST_HOURS = 24;
@@ -12,7 +13,9 @@ const MOST_TOOL_COLUMNS = 32;
 /** The tables of `perdure stats`: tools, failures, failing arguments, hours. Ends without a line break. */
 export function renderStats(figures: FailureFigures, style: Style): string {
   const blocks = [headline(figures), toolTable(figures, style), failureTable(figures, style)];
-  return [...blocks, pathTable(figures, style), hourTable(figures, style)].filter((block) => block !== '').join('\n\n');
+  return [...blocks, retryTable(figures, style), pathTable(figures, style), hourTable(figures, style)]
+    .filter((block) => block !== '')
+    .join('\n\n');
 }
 
 function headline({ all, runs, stepsPerRun }: FailureFigures): string {
@@ -28,7 +31,7 @@ function headline({ all, runs, stepsPerRun }: FailureFigures): string {
 }
 
 function toolTable({ tools }: FailureFigures, style: Style): string {
-  const header = ['TOOL', 'CALLS', 'SUCCESS', 'FAILED', 'NOT RUN', 'P50', 'P99', 'ATTEMPTS', 'CORRECTED'];
+  const header = ['TOOL', 'CALLS', 'SUCCESS', 'FAILED', 'NOT RUN', 'P50', 'P99', 'ATTEMPTS', 'SEEN', 'CORRECTED'];
   const rows = tools.map((tool) => [
     cutToWidth(oneLine(tool.tool), MOST_TOOL_COLUMNS),
     String(tool.calls),
@@ -38,6 +41,8 @@ function toolTable({ tools }: FailureFigures, style: Style): string {
     durationOf(tool.p50Ms),
     durationOf(tool.p99Ms),
     tool.attemptsPerCall === undefined ? '–' : round(tool.attemptsPerCall),
+    // Attempts that the backend saw for each that was made: 1 where the executor alone retries.
+    tool.startsSeen === 0 ? '–' : `${round(tool.attemptsSeen / tool.startsSeen)}×`,
     corrections(tool),
   ]);
   return renderTable(header, rows, style);
@@ -57,6 +62,31 @@ function failureTable({ tools, all }: FailureFigures, style: Style): string {
     oneLine(tool),
   ]);
   return renderTable(['CLASS', 'COUNT', 'OF ALL', 'FAMILY', 'CODE', 'TOOL'], rows, style);
+}
+
+/** Who retries besides the executor, and what to change. */
+function retryTable({ hiddenRetries }: FailureFigures, style: Style): string {
+  const blocks = hiddenRetries.map((found) => {
+    const lines = hiddenRetryLines(found).flatMap((line) => wrapToWidth(line, textColumns(style, 2)));
+    return lines.map((line) => `  ${line}`).join('\n');
+  });
+  return blocks.length === 0 ? '' : [style.colours.red('HIDDEN RETRIES'), ...blocks].join('\n');
+}
+
+/** Which tool or model, how much its attempts are multiplied, and the remedy. */
+export function hiddenRetryLines(found: HiddenRetryFigures): [finding: string, remedy: string] {
+  const { kind, name, host, client, mostInOneStart, worst } = found;
+  const who = client === undefined ? 'its client' : `its client (${client})`;
+  const where = worst.callId === undefined ? `step ${String(worst.step)}` : `call ${worst.callId}`;
+  const most =
+    worst.starts === 1
+      ? `one attempt was ${worst.seen} at the backend (${where})`
+      : `${worst.starts} attempts were ${worst.seen} at the backend (${where})`;
+  return [
+    `${kind} ${oneLine(name)}: ${who} retries by itself${host === undefined ? '' : ` at ${oneLine(host)}`}, ` +
+      `up to ${mostInOneStart} times an attempt; ${most}`,
+    `only the executor should retry: ${found.remedy}`,
+  ];
 }
 
 function pathTable({ tools }: FailureFigures, style: Style): string {

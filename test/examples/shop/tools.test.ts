@@ -28,6 +28,7 @@ const context = (idempotencyKey = 'k1:test'): ToolContext => ({
   signal: new AbortController().signal,
   deadline: Date.now() + 5000,
   progress: () => undefined,
+  seenByBackend: () => undefined,
   log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
   bestEffort: async (_name, run) => run(),
 });
