@@ -26,6 +26,8 @@ const parts = await openParts(config, {
   worker: connection,
 });
 const perdure = new Perdure(parts);
+// A test process that was killed must not leave it behind.
+process.on('disconnect', () => process.exit());
 process.send?.({ ready: true });
 await once(process, 'message');
 try {
