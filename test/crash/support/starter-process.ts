@@ -4,7 +4,6 @@ import { openParts } from '../../../src/client/open-parts.js';
 import { Perdure } from '../../../src/client/perdure-client.js';
 import { PerdureError } from '../../../src/client/perdure-error.js';
 import { resolveConfig } from '../../../src/config/resolve-config.js';
-import '../../support/quiet-runtime.js';
 
 export interface Start {
   address: string;
