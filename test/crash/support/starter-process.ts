@@ -4,7 +4,6 @@ import { openParts } from '../../../src/client/open-parts.js';
 import { Perdure } from '../../../src/client/perdure-client.js';
 import { PerdureError } from '../../../src/client/perdure-error.js';
 import { resolveConfig } from '../../../src/config/resolve-config.js';
-import '../../support/quiet-runtime.js';
 
 export interface Start {
   address: string;
@@ -26,6 +25,8 @@ const parts = await openParts(config, {
   worker: connection,
 });
 const perdure = new Perdure(parts);
+// A test process that was killed must not leave it behind.
+process.on('disconnect', () => process.exit());
 process.send?.({ ready: true });
 await once(process, 'message');
 try {
