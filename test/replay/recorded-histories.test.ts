@@ -50,6 +50,7 @@ describe('recorded histories', () => {
       'agent-loop',
       'agent-model-failed',
       'agent-parallel-and-once',
+      'agent-resumed',
       'agent-retry',
       'executor-calls',
       'executor-continue-as-new',
