@@ -29,6 +29,7 @@ const boundaries = [
   { folder: 'server', folders: ['contract', 'config'] },
   { folder: 'guards', folders: ['contract', 'policy', 'store', 'results', 'tools'] },
   { folder: 'activities', except: ['workflows', 'client', 'cli', 'worker'] },
+  { folder: 'worker', except: ['workflows', 'client', 'cli'] },
   { folder: 'client', except: ['activities', 'cli'] },
   { folder: 'cli', except: ['activities'] },
 ].map((boundary) => ({
@@ -63,6 +64,19 @@ export default defineConfig(
     },
   },
   ...boundaries,
+  {
+    files: ['src/**/*.ts'],
+    rules: {
+      // Node.js 22.18 is promised, which has none of them.
+      'no-restricted-globals': [
+        'error',
+        ...['AsyncDisposableStack', 'DisposableStack', 'URLPattern', 'Float16Array'].map((name) => ({
+          name,
+          message: 'Node.js 22.18 has no such global.',
+        })),
+      ],
+    },
+  },
   {
     files: ['src/**/*.ts'],
     ignores: ['src/temporal/**'],

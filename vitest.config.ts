@@ -8,8 +8,6 @@ const onServer = [
   'test/store/postgres-store.test.ts',
   'test/store/copy-store.test.ts',
 ];
-/** Minutes each: a stopped worker's polls swallow tasks until they time out. `npm run crash` runs them. */
-const onZombies = ['test/crash/zombie.test.ts'];
 const onHistories = ['test/replay/**/*.test.ts'];
 
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
@@ -49,19 +47,6 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: onServer,
-          exclude: onZombies,
-          // One Temporal server for the whole run (`temporalServer` in test/support); workers compete for its two cores.
-          globalSetup: ['test/support/temporal-server-setup.ts'],
-          fileParallelism: false,
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'crash',
-          include: onZombies,
           // One Temporal server for the whole run (`temporalServer` in test/support); workers compete for its two cores.
           globalSetup: ['test/support/temporal-server-setup.ts'],
           fileParallelism: false,

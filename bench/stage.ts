@@ -51,8 +51,8 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
   }
 }
 
-/** `BENCH_PROFILE=DIR` writes a CPU profile of each worker there. */
+/** `BENCH_PROFILE=DIR` writes a CPU profile of each thread of each worker there. */
 function profiling(name: string): string[] {
   const dir = process.env['BENCH_PROFILE'];
-  return dir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${dir}`, `--cpu-prof-name=${name}.cpuprofile`];
+  return dir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(dir, name)}`];
 }

@@ -5,6 +5,7 @@
 import { delimiter, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from './set-up/build.mjs';
+import { buildGoPrograms } from './set-up/go-programs.mjs';
 import { findOrGetNode } from './set-up/node.mjs';
 import { installPackages } from './set-up/packages.mjs';
 
@@ -15,12 +16,13 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
  * - `build`: also `dist`.
  * - `server`: also a Temporal server to use: one that is configured or runs already, else the Temporal CLI.
  * - `cli`: also the Temporal CLI, whatever server is configured.
+ * - `tests`: also the programs of set-up/go-programs.mjs, where Go is there to build them.
  *
- * @typedef {'packages' | 'build' | 'server' | 'cli'} Need
+ * @typedef {'packages' | 'build' | 'server' | 'cli' | 'tests'} Need
  */
 
 /** @type {Need[]} */
-export const needs = ['packages', 'build', 'server', 'cli'];
+export const needs = ['packages', 'build', 'server', 'cli', 'tests'];
 
 /**
  * Returns the environment to run commands in: the right Node and the packages' commands first on PATH, and
@@ -43,6 +45,7 @@ export async function setUp(need) {
   let cli = findTemporalCli(process.env);
   if (!cli && need === 'server' && (await hasServer())) return env;
   cli ??= await getTemporalCli({ env: process.env, log });
+  if (need === 'tests') await buildGoPrograms({ log, env });
   return { ...env, TEMPORAL_CLI_PATH: cli.path };
 }
 

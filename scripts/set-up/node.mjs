@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { runQuietly } from './run.mjs';
 
 /** First Node with both `node:sqlite` unflagged and import of TypeScript files. */
-const oldestNode = { major: 22, minor: 18 };
+export const oldestNode = { major: 22, minor: 18 };
 const pinnedNode = '24.21.0';
 
 /**
@@ -17,10 +17,22 @@ const pinnedNode = '24.21.0';
  */
 export async function findOrGetNode(log) {
   if (isNewEnough(process.versions.node)) return dirname(process.execPath);
-  const target = join(cacheDir(), `node-${pinnedNode}`);
+  log(`Node ${process.versions.node} is older than ${oldestNode.major}.${oldestNode.minor}`);
+  return await getNode(pinnedNode, log);
+}
+
+/**
+ * The folder of a Node of this version, from perdure's cache, installed there when missing.
+ *
+ * @param {string} version
+ * @param {(line: string) => void} log
+ * @returns {Promise<string>}
+ */
+export async function getNode(version, log) {
+  const target = join(cacheDir(), `node-${version}`);
   // The package's own bin folder holds `node` and nothing else, so nothing else is shadowed.
   const bin = join(target, 'node_modules', 'node', 'bin');
-  if (!existsSync(join(bin, 'node'))) await install(target, log);
+  if (!existsSync(join(bin, 'node'))) await install(version, target, log);
   return bin;
 }
 
@@ -35,18 +47,17 @@ function cacheDir() {
 }
 
 /**
+ * @param {string} version
  * @param {string} target
  * @param {(line: string) => void} log
  */
-async function install(target, log) {
-  log(
-    `Node ${process.versions.node} is older than ${oldestNode.major}.${oldestNode.minor}: installing Node ${pinnedNode} into ${target}`,
-  );
+async function install(version, target, log) {
+  log(`installing Node ${version} into ${target}`);
   await mkdir(dirname(target), { recursive: true });
   const folder = await mkdtemp(`${target}-new-`);
   try {
     // The package's install script fetches the binary for this platform; npm 11 runs only scripts that are allowed.
-    const manifest = { private: true, dependencies: { node: pinnedNode }, allowScripts: { node: true } };
+    const manifest = { private: true, dependencies: { node: version }, allowScripts: { node: true } };
     await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
     await runQuietly('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund'], { cwd: folder, log });
     const node = join(folder, 'node_modules', 'node', 'bin', 'node');

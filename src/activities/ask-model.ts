@@ -96,6 +96,7 @@ async function sendRequest(
   question: Omit<ModelRequest, 'signal'>,
   starts: number,
 ): Promise<ModelReply> {
+  const sentAtMs = performance.now();
   const end = await runBody({
     body: (signal) => model.complete({ ...question, signal }),
     deadlineMs: modelPolicy.timeoutMs,
@@ -104,12 +105,17 @@ async function sendRequest(
       services.log.warn('a model answered after it was given up; the answer was dropped', { model: model.name }),
   });
 
-  if (end.kind === 'returned') return end.value as ModelReply;
+  const durationMs = performance.now() - sentAtMs;
+  if (end.kind === 'returned') {
+    services.metrics.modelAnswered(model.name, durationMs);
+    return end.value as ModelReply;
+  }
   if (end.interruption === 'cancelled') throw cancelled('the run was cancelled while the model was asked');
   if (end.interruption === 'stopping' || end.interruption === 'superseded') {
     throw notReady('this worker stopped asking the model; another attempt asks again', 1_000);
   }
   const failure = failureOf(end.kind === 'threw' && end.interruption === undefined ? end.thrown : undefined);
+  services.metrics.modelAnswered(model.name, durationMs, failure.class);
   const decision = decideRetry({
     failure,
     policy: modelPolicy,

@@ -49,8 +49,15 @@ export async function callModel(
   // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
   const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
   renderings?.catch(() => undefined);
+  const execution = Context.current().info.workflowExecution?.runId;
   const interventions = store.listInterventions(input.runKey);
   interventions.catch(() => undefined);
+  // Likewise the start, where nothing else can stand between. Of a turn that turns out to be answered it only says that the
+  // run has gone this way once more.
+  const starts = canAskAtOnce(services, manifests, conversations, input)
+    ? store.countTurnStart(turn, execution)
+    : undefined;
+  starts?.catch(() => undefined);
   const stored = await store.getTurn(turn);
   if (stored) return stored;
 
@@ -68,12 +75,11 @@ export async function callModel(
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
   const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const reply = await askModel(services, model, question, () =>
-    store.countTurnStart(turn, Context.current().info.workflowExecution?.runId),
-  );
+  const reply = await askModel(services, model, question, () => starts ?? store.countTurnStart(turn, execution));
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, question, model.prices);
+  services.metrics.tokensUsed(model.name, usage);
   const text = services.redactor.declared(reply.text);
   const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
   const kind = classifyTurn(
@@ -95,6 +101,17 @@ export async function callModel(
   });
   conversations.extend(input.head, added, result.head);
   return result;
+}
+
+/** Whether all that the question needs is in this process, and no limiter may put it off: a wait is no start. */
+function canAskAtOnce(
+  services: Services,
+  manifests: ManifestCache,
+  conversations: ConversationCache,
+  { manifestHash, head, agent }: CallModelInput,
+): boolean {
+  const isLimited = services.modelLimits !== undefined;
+  return !isLimited && agent === undefined && manifests.has(manifestHash) && conversations.wasSeen(head);
 }
 
 /**
@@ -234,7 +251,7 @@ async function readCalls(
     manifest,
     validator: services.validator,
     parse: async (tool, args) => (await services.tools.get(tool.name)?.parse(args)) ?? { ok: true },
-    usedProviderIds: providerIdsIn(conversation),
+    isUsedProviderId: (id) => usesProviderId(conversation, id),
     putBody: (bytes) => services.store.putBody(bytes),
     redactor: services.redactor,
   });
@@ -267,11 +284,11 @@ async function formerCalls(store: Store, { runKey, step, take }: CallModelInput)
   return [...new Map(calls.map((call) => [call.callId, call])).values()];
 }
 
-function providerIdsIn(conversation: TranscriptMessage[]): Set<string> {
-  const ids = conversation.flatMap((message) =>
-    message.role === 'assistant' ? message.calls.map((call) => call.providerCallId) : [],
+/** Looked for where it is asked for: a set of all ids of a long conversation cost more than the rest of a turn. */
+function usesProviderId(conversation: readonly TranscriptMessage[], id: string): boolean {
+  return conversation.some(
+    (message) => message.role === 'assistant' && message.calls.some((call) => call.providerCallId === id),
   );
-  return new Set(ids);
 }
 
 function assistantMessage(

@@ -63,6 +63,25 @@ export class CallRecorder {
     return suggestion ? describeFailure(known, { ...context, suggestion }) : described;
   }
 
+  /** The tool's own measure of what is left to do; one that cannot be had is none, and the operator is told. */
+  progressOf(answer: unknown): { progress?: number } {
+    if (!this.#live?.progress || !this.#args) return {};
+    const { tool, callId } = this.#input.call;
+    const warn = (error: string) => {
+      this.#services.log.warn('progress could not be measured', { tool, call_id: callId, error });
+      return {};
+    };
+    try {
+      const progress: unknown = this.#live.progress(answer, this.#args.value);
+      if (progress === undefined) return {};
+      return typeof progress === 'number' && Number.isFinite(progress)
+        ? { progress }
+        : warn(`expected a finite number or undefined, got ${typeof progress}`);
+    } catch (error) {
+      return warn(String(error));
+    }
+  }
+
   /** The outcome of a call that ends with this failure; an answer that was lost for good becomes `outcome_unknown`. */
   failed(failure: ClassifiedFailure, row: LedgerRow | undefined): FailedOutcome {
     const { callId, tool, key } = this.#input.call;
@@ -76,6 +95,8 @@ export class CallRecorder {
       attempts: row?.starts ?? 0,
       elapsedMs: elapsedMs(row, nowMs),
       failure: this.describe(final, row),
+      // What no body ran for measures nothing.
+      ...(row ? this.progressOf(failure.reason ?? '') : {}),
     };
   }
 
@@ -238,7 +259,7 @@ export class CallRecorder {
   }): Promise<void> {
     const { start, worker, startedAtMs, endedAtMs, failure, thrown, decision, versions } = attempt;
     const { call } = this.#input;
-    const { store, redactor, log } = this.#services;
+    const { store, redactor, log, metrics } = this.#services;
     const record = operatorRecord(
       {
         tool: call.tool,
@@ -259,6 +280,7 @@ export class CallRecorder {
       redactor,
     );
     log.warn('attempt failed', record);
+    metrics.attemptEnded(call.tool, failure.class);
     await outlastOutage(() =>
       store.recordAttempt({ key: call.key, start, worker, startedAtMs, endedAtMs, failure: record }),
     );
@@ -266,7 +288,8 @@ export class CallRecorder {
 
   /** A start that ended well. */
   async recordSucceeded(row: LedgerRow, durationMs: number): Promise<void> {
-    const { store, workerIdentity } = this.#services;
+    const { store, workerIdentity, metrics } = this.#services;
+    metrics.attemptEnded(this.#input.call.tool);
     const endedAtMs = Date.now();
     await outlastOutage(() =>
       store.recordAttempt({
@@ -297,6 +320,7 @@ export class CallRecorder {
     const level = record['alert'] === true ? 'error' : record['error_type'] === undefined ? 'info' : 'warn';
     log[level]('call ended', record);
     this.#services.alerts.add(outcome, runKey, record);
+    this.#services.metrics.callEnded(outcome);
   }
 
   #withKind(failure: ClassifiedFailure): ClassifiedFailure {

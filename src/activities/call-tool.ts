@@ -4,12 +4,14 @@ import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards, HeldUp } from '../guards/call-guards.js';
 import type { LedgerRow } from '../policy/ledger.js';
+import { withResultDigest } from '../policy/result-digest.js';
 import type { NormalizedResult } from '../results/normalized-result.js';
 import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/failure-mapper.js';
 import { prepareAttempt } from './attempt.js';
 import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
 import { confirmWithServer } from './confirm-attempt.js';
+import type { ConversationCache } from './conversation-cache.js';
 import { FailedStart } from './failed-start.js';
 import { FormerStarts } from './former-starts.js';
 import { guardCall } from './guard-call.js';
@@ -27,10 +29,17 @@ import { successOutcome } from './success-outcome.js';
  * attempt or the call failed, and `CancelledFailure` where the run was cancelled. Whatever is thrown, the ledger was
  * written first: a process that dies after any line finds out what happened.
  */
-export async function callTool(services: Services, manifests: ManifestCache, input: CallToolInput): Promise<Outcome> {
+export async function callTool(
+  services: Services,
+  manifests: ManifestCache,
+  conversations: ConversationCache,
+  input: CallToolInput,
+): Promise<Outcome> {
   requireStore(services.store, input.storeId);
   // Awaited before anything is written but a claim, which is asked for in the same round trip.
-  const step = requireStep(services.store, input.call.runKey, input.stepNode);
+  const { runKey } = input.call;
+  const isKnown = conversations.wasSeen(input.stepNode);
+  const step = isKnown ? Promise.resolve() : requireStep(services.store, runKey, input.stepNode);
   step.catch(() => undefined);
   const attempt = await prepareAttempt(services, manifests, input, step);
   if (attempt.status === 'refused') return conclude(attempt.outcome);
@@ -40,7 +49,7 @@ export async function callTool(services: Services, manifests: ManifestCache, inp
 /** A stored outcome as the activity reports it: a failed one fails the activity, so that the Temporal UI shows it. */
 function conclude(outcome: Outcome): Outcome {
   if (outcome.status === 'failed' || outcome.status === 'aborted') throw callFailed(outcome);
-  return outcome;
+  return withResultDigest(outcome);
 }
 
 /** How old the server's word on an attempt may be when its body begins. An ordinary claim takes milliseconds. */

@@ -15,6 +15,7 @@ export async function finishRun(services: Services, input: FinishRunInput): Prom
   await services.store.recordOutcomes(refusedOutcomes(services, input));
   try {
     await services.store.finishRun(input.runKey, input.result, Context.current().info.workflowExecution?.runId);
+    services.metrics.runEnded(input.result);
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'missing_run') throw error;
     services.log.error('the end of a run could not be stored', { run_key: input.runKey, error: error.message });

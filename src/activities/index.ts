@@ -23,7 +23,7 @@ export function createActivities(services: Services): RunActivities {
     startRun: (input) => bookkeeping(() => startRun(services, input)),
     resumeRun: (input) => bookkeeping(() => resumeRun(services, input)),
     callModel: (input) => heartbeating(heartbeatTimeoutMs, () => callModel(services, manifests, conversations, input)),
-    callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, input)),
+    callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, conversations, input)),
     settleCall: (input) => bookkeeping(() => settleCall(services, manifests, input)),
     finishRun: (input) => bookkeeping(() => finishRun(services, input)),
     openAgentCall: (input) => bookkeeping(() => openAgentCall(services, manifests, input)),

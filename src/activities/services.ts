@@ -9,6 +9,7 @@ import type { SharedGuards } from '../guards/call-guards.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { Store } from '../store/store.js';
 import type { Alerts } from './alerts.js';
+import type { Metrics } from './metrics.js';
 import type { Tool, ToolLog } from '../tools/tool.js';
 
 /** What the activities of one worker share. Made once, by the worker. */
@@ -30,6 +31,7 @@ export interface Services {
   modelLimits: LimiterLimits | undefined;
   log: ToolLog;
   alerts: Alerts;
+  metrics: Metrics;
   /** Host and process, for the operator. */
   workerIdentity: string;
   /** Also the lease of a claim: one time without a sign of life decides both. */
@@ -46,6 +48,11 @@ export class ManifestCache {
 
   constructor(store: Store) {
     this.#store = store;
+  }
+
+  /** Whether it is in memory, so that `get` asks nobody. */
+  has(hash: string): boolean {
+    return this.#manifests.has(hash);
   }
 
   async tool(hash: string, name: string): Promise<ManifestTool | undefined> {

@@ -23,7 +23,7 @@ export interface SuccessfulEnd {
  */
 export async function successOutcome(
   store: Store,
-  attempt: Pick<Attempt, 'call' | 'tool' | 'inlineBytes' | 'repeatOf'>,
+  attempt: Pick<Attempt, 'call' | 'tool' | 'inlineBytes' | 'repeatOf'> & Partial<Pick<Attempt, 'recorder'>>,
   result: NormalizedResult,
   row: LedgerRow,
 ): Promise<SuccessfulEnd> {
@@ -44,6 +44,7 @@ export async function successOutcome(
     key: call.key,
     attempts: row.starts,
     elapsedMs: elapsedMs(row, Date.now()),
+    ...attempt.recorder?.progressOf(result.json),
   };
   const stored: ResultValue =
     bytes.length <= (attempt.inlineBytes ?? defaultInlineBytes)
@@ -113,6 +114,12 @@ async function repeatsEarlier(
   const same =
     earlier !== undefined && 'result' in earlier && JSON.stringify(earlier.result) === JSON.stringify(result);
   if (!same) return undefined;
+  if (repeatOf.otherArguments) {
+    return (
+      `This same answer has now been given ${repeatOf.times + 1} times in a row, whatever was asked. If it should have ` +
+      'changed, change the approach, or sum up what is known.'
+    );
+  }
   return (
     'This same call was made before in this run and gave this same result. Do not make it once more: use the result, ' +
     'change the approach, or sum up what is known.'

@@ -4,7 +4,7 @@ import type { JsonObject } from '../contract/json.js';
 import type { Manifest, ManifestTool } from '../contract/manifest.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import type { ModelReply, RawToolCall } from '../models/model.js';
-import { foldedDigest, foldedTextDigest } from '../policy/fold-arguments.js';
+import { foldedDigest, foldedTextDigest, plainArguments } from '../policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../policy/idempotency-key.js';
 import type { Redactor } from '../policy/redaction.js';
 import { nearestNames } from '../tools/tool-names.js';
@@ -47,13 +47,13 @@ export interface PrepareCallsInput {
   limits?: { maxInputBytes?: number };
   /** Keeps secrets that a model wrote out of transcript and history; the tool gets its arguments intact. */
   redactor?: Redactor;
-  /** Provider ids that earlier turns of the conversation used. Read, never changed. */
-  usedProviderIds: ReadonlySet<string>;
+  /** Whether an earlier turn of the conversation used this id. */
+  isUsedProviderId: (providerCallId: string) => boolean;
 }
 
 /** A call ready for execution, or one that is refused before anything ran; the caller words the refusal. */
 export type PreparedOrRefused =
-  | { status: 'ready'; call: ToolCall }
+  | { status: 'ready'; call: ToolCall; folded: string }
   | {
       status: 'refused';
       callId: string;
@@ -79,7 +79,7 @@ export interface PreparedCalls {
 export async function prepareCalls(input: PrepareCallsInput): Promise<PreparedCalls> {
   const { runKey, step } = input;
   const calls = input.reply.calls.slice(0, MOST_CALLS_OF_TURN);
-  const providerIds = providerCallIds(calls, { runKey, step, used: input.usedProviderIds });
+  const providerIds = providerCallIds(calls, { runKey, step, isUsed: input.isUsedProviderId });
   const tools = new Map(input.manifest.tools.map((tool) => [tool.modelName, tool]));
   const room: TurnRoom = { bytes: INLINE_BYTES_OF_TURN };
   const each = await Promise.all(
@@ -143,7 +143,7 @@ async function prepareCall(one: OneCall): Promise<{ recorded: RecordedCall; prep
   const { repairs } = checked;
   return {
     recorded: repairs.length === 0 ? recorded : { ...recorded, repairs },
-    prepared: { status: 'ready', call },
+    prepared: { status: 'ready', call, folded: foldedOf(tool, checked.value) },
   };
 }
 
@@ -212,6 +212,10 @@ export async function storeArguments(
   }
   const preview = shown.length <= PREVIEW_CHARACTERS ? shown : `${shown.slice(0, PREVIEW_CHARACTERS).toWellFormed()}…`;
   return { bodyId: await putBody(bytes), preview };
+}
+
+function foldedOf(tool: ManifestTool, args: JsonObject): string {
+  return foldedDigest(tool.name, plainArguments(args, tool.inputSchema));
 }
 
 function refused(one: OneCall, tool: string, failure: ClassifiedFailure, value?: JsonObject): PreparedOrRefused {

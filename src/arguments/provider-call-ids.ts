@@ -8,14 +8,14 @@ import { digestOf } from '../policy/idempotency-key.js';
  */
 export function providerCallIds(
   calls: readonly RawToolCall[],
-  turn: { runKey: string; step: number; used: ReadonlySet<string> },
+  turn: { runKey: string; step: number; isUsed: (providerCallId: string) => boolean },
 ): string[] {
   const given = calls.map(({ providerCallId }) => (typeof providerCallId === 'string' ? providerCallId : ''));
   // An id that is made up must not meet one that a later call of the turn brings along.
-  const taken = new Set([...turn.used, ...given]);
+  const taken = new Set(given);
   const mine = new Set<string>();
   return given.map((id, index) => {
-    const isFree = id.trim() !== '' && !turn.used.has(id) && !mine.has(id);
+    const isFree = id.trim() !== '' && !turn.isUsed(id) && !mine.has(id);
     const own = isFree ? id : madeUp(turn, index, taken);
     mine.add(own);
     taken.add(own);
@@ -24,9 +24,13 @@ export function providerCallIds(
 }
 
 /** 29 characters of `[a-z0-9_]`: within the limits of the providers that have some (40 at the least). */
-function madeUp(turn: { runKey: string; step: number }, index: number, taken: ReadonlySet<string>): string {
+function madeUp(
+  turn: { runKey: string; step: number; isUsed: (providerCallId: string) => boolean },
+  index: number,
+  taken: ReadonlySet<string>,
+): string {
   for (let again = 0; ; again++) {
     const id = `call_${digestOf([turn.runKey, turn.step, index, again]).slice(0, 24)}`;
-    if (!taken.has(id)) return id;
+    if (!taken.has(id) && !turn.isUsed(id)) return id;
   }
 }

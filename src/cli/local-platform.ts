@@ -12,8 +12,8 @@ import { type FoundServer, openServer, resolveServer, ServerUnreachableError } f
 import type { DevServer } from '../server/dev-server.js';
 import { buildManifest } from '../tools/manifest.js';
 import { exitCodes } from './exit-code.js';
-import type { LocalWorker } from './local-worker.js';
-import type { Client, Engine, Platform, RunningWorker, Screen } from './platform.js';
+import type { LocalWorker, LocalWorkerOptions } from './local-worker.js';
+import type { Client, Engine, OpenWorkerOptions, Platform, RunningWorker, Screen } from './platform.js';
 import { StreamScreen } from './stream-screen.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -89,7 +89,7 @@ export class LocalPlatform implements Platform {
       return { client, embedded: false, broken: never(), stop: () => client.close() };
     }
     const logPath = workerLogPath(config);
-    const worker = await this.#startWorker({ config, server, started, logPath });
+    const worker = await this.#startWorker({ config, server, started, logPath, withToolQueues: true });
     const client = new Perdure(await openParts(config, server).catch(stopping(worker)));
     const stop = async (): Promise<void> => {
       await client.close();
@@ -98,16 +98,26 @@ export class LocalPlatform implements Platform {
     return { client, embedded: true, logPath, broken: worker.broken, stop };
   }
 
-  async openWorker(options: { embed: boolean }): Promise<RunningWorker> {
+  async openWorker(options: OpenWorkerOptions): Promise<RunningWorker> {
     const config = await this.#loadConfig();
     const { server, started } = options.embed ? await this.#openDevServer(config) : await this.#findServer(config);
     // A person at a terminal wants the links; a service's log is its standard error.
     const logPath = this.err.isTerminal ? workerLogPath(config) : undefined;
-    const worker = await this.#startWorker({ config, server, started, ...(logPath !== undefined && { logPath }) });
+    const { embed, ...served } = options;
+    const worker = await this.#startWorker({
+      ...served,
+      withToolQueues: embed,
+      config,
+      server,
+      started,
+      ...(logPath !== undefined && { logPath }),
+    });
     const { address, namespace, source, uiUrl } = server;
     return {
       server: { address, namespace, source, startedHere: started !== undefined, ...(uiUrl !== undefined && { uiUrl }) },
       taskQueue: worker.taskQueue,
+      ...(worker.healthUrl !== undefined && { healthUrl: worker.healthUrl }),
+      ...(worker.metricsUrl !== undefined && { metricsUrl: worker.metricsUrl }),
       tools: config.tools.map((tool) => tool.definition.name),
       model: config.model?.name,
       configPath: this.#configFile ?? findConfigFile(this.#cwd),
@@ -155,12 +165,7 @@ export class LocalPlatform implements Platform {
   }
 
   /** A worker that is stopped before the server that was started for it. */
-  async #startWorker(options: {
-    config: ResolvedConfig;
-    server: FoundServer;
-    started: DevServer | undefined;
-    logPath?: string;
-  }): Promise<LocalWorker> {
+  async #startWorker(options: LocalWorkerOptions & { started: DevServer | undefined }): Promise<LocalWorker> {
     const { started, ...workerOptions } = options;
     try {
       // Loaded here: the worker's native part would cost every other command half a second.
@@ -178,6 +183,8 @@ export class LocalPlatform implements Platform {
 /** A worker and the embedded server that it works for. */
 class ServedWorker implements LocalWorker {
   readonly taskQueue: string;
+  readonly healthUrl?: string;
+  readonly metricsUrl?: string;
   readonly broken: Promise<never>;
   readonly #worker: LocalWorker;
   readonly #server: DevServer;
@@ -187,6 +194,8 @@ class ServedWorker implements LocalWorker {
     this.#worker = worker;
     this.#server = server;
     this.taskQueue = worker.taskQueue;
+    if (worker.healthUrl !== undefined) this.healthUrl = worker.healthUrl;
+    if (worker.metricsUrl !== undefined) this.metricsUrl = worker.metricsUrl;
     this.broken = Promise.race([worker.broken, this.#serverBroken()]);
     this.broken.catch(() => undefined);
   }

@@ -2,38 +2,70 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DefaultLogger, NativeConnection, Runtime, type LogEntry } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  type LogEntry,
+  type MetricsExporterConfig,
+} from '@temporalio/worker';
 import { pino } from 'pino';
 import type { ResolvedConfig } from '../config/config.js';
 import { operatorLog } from '../operator-log.js';
 import type { FoundServer } from '../server/connection.js';
 import { ServerUnreachableError } from '../server/connection.js';
-import { createWorker } from '../worker.js';
+import { freePort } from '../server/free-port.js';
+import { startHealthEndpoint } from '../server/health-endpoint.js';
+import { createWorker, metricBuckets } from '../worker.js';
+import type { WorkerEndpoints } from './platform.js';
 
 /** A worker in this process. */
 export interface LocalWorker {
   taskQueue: string;
+  /** Where `/healthz` and `/readyz` are, if anywhere. */
+  healthUrl?: string;
+  /** Where Prometheus finds the metrics, if anywhere. */
+  metricsUrl?: string;
   /** Rejects where the worker ends without having been told to; never settles otherwise. */
   broken: Promise<never>;
   /** Lets calls under way end, up to the worker's grace time. Never rejects. */
   stop(): Promise<void>;
 }
 
-export interface LocalWorkerOptions {
+export interface LocalWorkerOptions extends WorkerEndpoints {
   config: ResolvedConfig;
   server: FoundServer;
   /** Where the log goes, for a terminal that shows something else. Default: standard error. */
   logPath?: string;
+  /** The queue to serve. Default: the store's. */
+  taskQueue?: string;
+  /** Also serves the queues that tools name. */
+  withToolQueues?: boolean;
 }
 
-/** Starts a worker for the server. Throws as `createWorker` does, and `ServerUnreachableError`. */
-export async function startLocalWorker({ config, server, logPath }: LocalWorkerOptions): Promise<LocalWorker> {
+/** Starts a worker for the server. Throws as `createWorker` does, `ServerUnreachableError`, and where a port is taken. */
+export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
+  const { config, server, logPath, taskQueue, withToolQueues = false, bind = '127.0.0.1' } = options;
   const logFile = logPath === undefined ? undefined : await openLog(logPath);
-  installRuntime(logFile ?? process.stderr);
+  const metrics = options.metricsPort === undefined ? undefined : await metricsAddress(bind, options.metricsPort);
+  installRuntime(logFile ?? process.stderr, metrics);
   const connection = await connectWorker(server);
   try {
     const log = operatorLog(logFile ? { destination: logFile } : {});
-    const worker = await createWorker({ config, connection, namespace: server.namespace, log });
+    const worker = await createWorker({
+      config,
+      connection,
+      namespace: server.namespace,
+      address: server.address,
+      log,
+      withToolQueues,
+      ...(taskQueue !== undefined && { taskQueue }),
+    });
+    const { healthPort } = options;
+    const health =
+      healthPort === undefined
+        ? undefined
+        : await startHealthEndpoint({ port: healthPort, host: bind, check: () => worker.health() });
     let isStopping = false;
     const ended = worker.run();
     const broken = ended.then(() => {
@@ -44,11 +76,15 @@ export async function startLocalWorker({ config, server, logPath }: LocalWorkerO
     broken.catch(() => undefined);
     return {
       taskQueue: worker.taskQueue,
+      ...(health && { healthUrl: health.url }),
+      ...(metrics !== undefined && { metricsUrl: `http://${metrics}/metrics` }),
       broken,
       async stop() {
         isStopping = true;
         worker.shutdown();
         await ended.catch(() => undefined);
+        // Last, so that whoever asks meanwhile reads that it is stopping.
+        await health?.close();
         await connection.close();
         logFile?.end();
       },
@@ -70,7 +106,7 @@ async function openLog(path: string): Promise<WriteStream> {
  * The SDK's own handling of signals is off: this program stops its client, its worker and its server in that order.
  * Its log has warnings only, its native part's as well, beside the operator's lines and in the same form.
  */
-function installRuntime(destination: NodeJS.WritableStream): void {
+function installRuntime(destination: NodeJS.WritableStream, metrics: string | undefined): void {
   const lines = pino({ name: 'temporal', level: 'warn', serializers: { error: pino.stdSerializers.err } }, destination);
   const write = ({ level, message, meta }: LogEntry): void => {
     if (level === 'ERROR') lines.error(meta ?? {}, message);
@@ -80,8 +116,29 @@ function installRuntime(destination: NodeJS.WritableStream): void {
     shutdownSignals: [],
     logger: new DefaultLogger('WARN', write),
     // Else the native part writes to standard error by itself, in the middle of what a person reads there.
-    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
+    telemetryOptions: {
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+      ...(metrics !== undefined && { metrics: prometheus(metrics) }),
+    },
   });
+}
+
+/** Names and units as Prometheus advises: `_total`, `_seconds`. */
+function prometheus(bindAddress: string): MetricsExporterConfig {
+  return {
+    prometheus: {
+      bindAddress,
+      countersTotalSuffix: true,
+      unitSuffix: true,
+      useSecondsForDurations: true,
+      histogramBucketOverrides: metricBuckets,
+    },
+  };
+}
+
+/** The exporter does not say which port it took, so a free one is looked for here. */
+async function metricsAddress(bind: string, port: number): Promise<string> {
+  return `${bind.includes(':') ? `[${bind}]` : bind}:${port === 0 ? await freePort() : port}`;
 }
 
 async function connectWorker(server: FoundServer): Promise<NativeConnection> {

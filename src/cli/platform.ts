@@ -44,18 +44,37 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+/** Where a worker can be asked how it does. */
+export interface WorkerEndpoints {
+  /** Serves `/healthz` and `/readyz`; 0 takes a free port. Default: nowhere. */
+  healthPort?: number;
+  /** Serves Prometheus metrics at `/metrics`; 0 takes a free port. Default: nowhere. */
+  metricsPort?: number;
+  /** Interface of both. Default 127.0.0.1. */
+  bind?: string;
+}
+
 /** A running worker, for `perdure worker` and `perdure dev`. */
 export interface RunningWorker {
   server: { address: string; namespace: string; source: string; uiUrl?: string; startedHere: boolean };
   taskQueue: string;
   tools: string[];
   model: string | undefined;
+  healthUrl?: string;
+  metricsUrl?: string;
   configPath: string | undefined;
   /** Where its log goes, if not to standard error. */
   logPath?: string;
   /** As in `Engine`. */
   broken: Promise<never>;
   stop(): Promise<void>;
+}
+
+export interface OpenWorkerOptions extends WorkerEndpoints {
+  /** Starts the embedded server where there is no other. */
+  embed: boolean;
+  /** The queue to serve. Default: the store's, and with `embed` those that tools name too. */
+  taskQueue?: string;
 }
 
 export interface Platform {
@@ -75,5 +94,5 @@ export interface Platform {
   /** A client of a server; starts the embedded one with a worker where there is none. `model` is checked for existence. */
   openEngine(options: { model?: string }): Promise<Engine>;
   /** A worker for the server that is there; with `embed`, for an embedded one that is started. */
-  openWorker(options: { embed: boolean }): Promise<RunningWorker>;
+  openWorker(options: OpenWorkerOptions): Promise<RunningWorker>;
 }

@@ -11,7 +11,7 @@ import { runCommand, type RunCommandOptions } from './commands/run.js';
 import { showCommand } from './commands/show.js';
 import { statsCommand, type StatsCommandOptions } from './commands/stats.js';
 import { toolsCheckCommand, toolsCommand, type ToolsCommandOptions } from './commands/tools.js';
-import { workerCommand } from './commands/worker.js';
+import { workerCommand, type WorkerCommandOptions } from './commands/worker.js';
 import { addLimitOptions } from './limit-options.js';
 import type { Platform } from './platform.js';
 
@@ -58,6 +58,12 @@ Examples:
   perdure resolve refund-1042 --call c3.1 --happened --result label.json
   perdure resolve refund-1042 --call c3.1 --did-not --note "no label in the printer's log"`;
 
+const WORKER_EXAMPLES = `
+Examples:
+  perdure worker
+  perdure worker --health-port 8080 --metrics-port 9464 --bind 0.0.0.0
+  perdure worker --task-queue gpu     only the calls of tools with taskQueue: 'gpu'`;
+
 const SHOW_EXAMPLES = `
 Examples:
   perdure show refund-1042
@@ -102,7 +108,12 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
   program
     .command('worker')
     .description('execute the tools of runs, until Ctrl-C')
-    .action(async () => finish(await workerCommand(platform)));
+    .addHelpText('after', WORKER_EXAMPLES)
+    .option('--task-queue <queue>', 'serve this queue, which tools name, instead of the runs themselves')
+    .option('--health-port <port>', 'serve /healthz and /readyz; 0 takes a free port', portNumber)
+    .option('--metrics-port <port>', 'serve Prometheus metrics at /metrics; 0 takes a free port', portNumber)
+    .option('--bind <address>', 'interface of these ports (default: 127.0.0.1)')
+    .action(async (options: WorkerCommandOptions) => finish(await workerCommand(platform, options)));
   addRun(program, platform, finish);
   addRetry(program, platform, finish);
   addResolve(program, platform, finish);
@@ -225,6 +236,12 @@ function wholeNumber(text: string): number {
   const number = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number > 0) return number;
   throw new InvalidArgumentError('Expected a whole number, 1 or more.');
+}
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('Expected a port, 0 to 65535.');
 }
 
 /** Milliseconds. */

@@ -1,9 +1,9 @@
 import { exitCodes } from './exit-code.js';
-import type { Platform, RunningWorker } from './platform.js';
+import type { OpenWorkerOptions, Platform, RunningWorker } from './platform.js';
 import { makeStyle } from './render/style.js';
 
 /** Runs a worker, and with `embed` the embedded server where there is no other, until Ctrl-C. */
-export async function workUntilInterrupt(platform: Platform, options: { embed: boolean }): Promise<number> {
+export async function workUntilInterrupt(platform: Platform, options: OpenWorkerOptions): Promise<number> {
   let wake = (): void => undefined;
   const interrupted = new Promise<void>((resolve) => (wake = resolve));
   // From the very start: an embedded server must not be left behind by an early Ctrl-C.
@@ -34,6 +34,8 @@ function links(worker: RunningWorker, platform: Platform): string[] {
     ['worker', `task queue ${worker.taskQueue}, namespace ${server.namespace}`],
     ['tools', worker.tools.length === 0 ? 'none yet' : worker.tools.join(', ')],
     ['model', worker.model ?? 'none: give --model to perdure run, or set model in perdure.config.ts'],
+    ['health', worker.healthUrl && `${worker.healthUrl}/readyz`],
+    ['metrics', worker.metricsUrl],
     ['configuration', worker.configPath],
     ['log', worker.logPath],
   ];

@@ -28,7 +28,7 @@ export interface PerdureConfig {
     wallTimeMs: Duration | null;
     failures: number | null;
   }>;
-  /** US dollars per million tokens, for `limits.costUsd`. */
+  /** US dollars per million tokens, of every model that brings no prices of its own; for `limits.costUsd`. */
   prices?: { inputPerMillion: number; outputPerMillion: number };
   /** Limits of each model over all runs and workers. Default none. */
   modelLimits?: { requestsPerMinute?: number; tokensPerMinute?: number; concurrency?: number };
@@ -38,6 +38,13 @@ export interface PerdureConfig {
     onExhausted?: 'stop' | 'model';
     /** Equal calls with equal results that run; the next one is refused. Default 2. */
     equalCalls?: number;
+    /**
+     * Turns in a row in which one tool gave one and the same long answer to different arguments; the next call of it is
+     * refused. Failures in a row: twice as many. `null` is no bound. Default 5.
+     */
+    equalAnswers?: number | null;
+    /** Rounds in which a tool's `progress` does not fall before the run ends; `null` is no bound. Default 2. */
+    stalledRounds?: number | null;
   };
   /**
    * Where runs are kept: a SQLite file (default `.perdure/store.db` beside the configuration), or a PostgreSQL database for
@@ -72,6 +79,8 @@ export interface ResolvedConfig {
   tools: Tool[];
   instructions: string;
   limits: RunLimits;
+  /** Of every model that brings none of its own. */
+  prices?: NonNullable<Model['prices']>;
   modelLimits: LimiterLimits | undefined;
   loop: LoopPolicy;
   store: StoreChoice;

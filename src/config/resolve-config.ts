@@ -4,7 +4,7 @@ import type { LoopPolicy } from '../contract/guard-state.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { resolveFaults } from '../faults/resolve-faults.js';
 import type { Model } from '../models/model.js';
-import { resolveModel } from '../models/resolve-model.js';
+import { resolveModel, type ResolveModelOptions } from '../models/resolve-model.js';
 import { resolveAlternatives } from '../tools/alternatives.js';
 import { refuseDuplicateNames } from '../tools/manifest.js';
 import { resolveLimiter } from '../tools/shared-limits.js';
@@ -35,7 +35,7 @@ import { resolveStore } from './resolve-store.js';
 export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
-  loop: { equalCalls: 2, onExhausted: 'stop' },
+  loop: { equalCalls: 2, equalAnswers: 5, stalledRounds: 2, onExhausted: 'stop' },
   heartbeatTimeoutMs: 10_000,
   maxConcurrentCalls: 50,
 } as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'> & {
@@ -92,19 +92,16 @@ export async function resolveConfig(
     drawSeed: () => Math.floor(Math.random() * 0x1_0000_0000),
   });
   const choice = given['model'] as PerdureConfig['model'];
-  const model = withPrices(await resolveModel(choice, { rootDir, env, prices }), prices);
-  if (model && limits.costUsd !== null && !model.prices) {
-    throw new ConfigError(
-      'limits.costUsd',
-      `the prices of ${model.name} are not known; add prices: { inputPerMillion: …, outputPerMillion: … } in US dollars`,
-    );
-  }
+  const model = await resolveModel(choice, { rootDir, env, prices });
+  if (model && limits.costUsd !== null && !model.prices) throw withoutPrices('limits.costUsd', model);
+  await checkAgentPrices(tools, { limits, rootDir, env, prices });
   return {
     rootDir,
     model,
     tools,
     instructions,
     limits,
+    ...(prices && { prices }),
     modelLimits: resolveLimiter('modelLimits', given['modelLimits']),
     loop: resolveLoop(given['loop']),
     store,
@@ -146,12 +143,14 @@ export function resolveLimits(path: string, limits: unknown): RunLimits {
 function resolveLoop(loop: unknown): LoopPolicy {
   const given = loop === undefined ? {} : checkObject('loop', loop);
   refuseUnknownKeys('loop', given, Object.keys(configDefaults.loop));
-  const { equalCalls, onExhausted } = { ...configDefaults.loop, ...given };
+  const { equalCalls, equalAnswers, stalledRounds, onExhausted } = { ...configDefaults.loop, ...given };
   if ((onExhausted as unknown) === 'person') {
     throw new ConfigError('loop.onExhausted', "'person' is not yet in this version; take 'stop' or 'model'");
   }
   return {
     equalCalls: checkInteger('loop.equalCalls', equalCalls, 1),
+    equalAnswers: equalAnswers === null ? null : checkInteger('loop.equalAnswers', equalAnswers, 2),
+    stalledRounds: stalledRounds === null ? null : checkInteger('loop.stalledRounds', stalledRounds, 1),
     onExhausted: checkOneOf('loop.onExhausted', onExhausted, ['stop', 'model']),
   };
 }
@@ -166,16 +165,6 @@ function resolvePrices(prices: unknown): Model['prices'] {
   };
 }
 
-function withPrices(model: Model | undefined, prices: Model['prices']): Model | undefined {
-  if (!model || model.prices || !prices) return model;
-  return {
-    name: model.name,
-    takesImages: model.takesImages,
-    prices,
-    complete: (request) => model.complete(request),
-  };
-}
-
 function checkTools(tools: unknown): Tool[] {
   if (!Array.isArray(tools)) throw new ConfigError('tools', `expected a list of tools, got ${shown(tools)}`);
   const checked = tools.map((tool, index) => checkTool(at('tools', index), tool));
@@ -186,6 +175,26 @@ function checkTools(tools: unknown): Tool[] {
   refuseDuplicateNames(checked);
   checked.forEach((tool, index) => checkAgent(at('tools', index), tool, checked));
   return checked;
+}
+
+function withoutPrices(path: string, model: Model): ConfigError {
+  return new ConfigError(
+    path,
+    `the prices of ${model.name} are not known; add prices: { inputPerMillion: …, outputPerMillion: … } in US dollars`,
+  );
+}
+
+/** What an agent uses is charged to its parent: a model that costs nothing there would make the cap none. */
+async function checkAgentPrices(
+  tools: readonly Tool[],
+  { limits, ...options }: { limits: RunLimits } & ResolveModelOptions,
+): Promise<void> {
+  for (const [index, { definition, agent }] of tools.entries()) {
+    const cap = definition.agent?.limits.costUsd ?? limits.costUsd;
+    if (agent?.model === undefined || cap === null) continue;
+    const model = await resolveModel(agent.model, options);
+    if (model && !model.prices) throw withoutPrices(at(at('tools', index), 'model'), model);
+  }
 }
 
 /** An agent is offered tools of this configuration. */

@@ -89,8 +89,11 @@ export interface CallToolInput {
   manifestHash: string;
   /** Failures in a row of this tool before this call; told to the model. */
   consecutiveFailures?: number;
-  /** Set where an equal call ran before in this run: its key, and how often. */
-  repeatOf?: { key: string; times: number };
+  /**
+   * Set where an equal call ran before in this run: its key, and how often. With `otherArguments` it is a call of the same
+   * tool whose answer has been the same that often, whatever was asked.
+   */
+  repeatOf?: { key: string; times: number; otherArguments?: true };
   /** True where the arguments were not validated yet (`toolExecutor()`). */
   validate?: true;
   /** How many bytes of JSON a result may have to be returned inline. Default 4096. */

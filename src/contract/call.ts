@@ -23,7 +23,8 @@ export interface ToolCall {
 
 /** A call as a model turn hands it to the workflow: to be executed, or already answered (bad arguments, unknown tool). */
 export type PreparedCall =
-  | { status: 'ready'; call: ToolCall }
+  /** `folded` is the call as loop defence compares it; a worker of an older version leaves it out. */
+  | { status: 'ready'; call: ToolCall; folded?: string }
   /** `digest` is folded as loop defence compares calls, so that repeated mistakes are seen. */
   | { status: 'answered'; callId: string; digest: string; outcome: Outcome };
 
@@ -37,6 +38,8 @@ export interface OutcomeBase {
   attempts: number;
   /** Time from the first start of the body to the outcome, waits included, in milliseconds. */
   elapsedMs: number;
+  /** The tool's measure of what is left to do, where it has one (`progress`). */
+  progress?: number;
   /** Set where the workflow itself refused the call: nothing ran, and it is stored with the next model turn. */
   refusedByWorkflow?: true;
   /** Why the workflow refused it; the activity that stores the outcome words it for the model. */
@@ -45,10 +48,16 @@ export interface OutcomeBase {
 
 /** What a call ends with; exactly one per call, recorded before the next model turn. */
 export type Outcome =
-  | (OutcomeBase & { status: 'succeeded'; result: ResultValue; emptyReason?: string; degraded?: Degraded })
-  | (OutcomeBase & { status: 'partial'; result: ResultValue; confidence?: 'low' | 'high' })
+  | (OutcomeBase & ResultOfCall & { status: 'succeeded'; emptyReason?: string; degraded?: Degraded })
+  | (OutcomeBase & ResultOfCall & { status: 'partial'; confidence?: 'low' | 'high' })
   | (OutcomeBase & { status: 'failed' | 'aborted'; failure: Failure })
   | (OutcomeBase & { status: 'pending'; message: string; expectedByMs?: number });
+
+export interface ResultOfCall {
+  result: ResultValue;
+  /** As loop defence compares results; present where the result is long, to spare the workflow the work. Never stored. */
+  resultDigest?: string;
+}
 
 /** A fallback value's mark: why it is not the real one, and how old it is (epoch milliseconds). */
 export interface Degraded {

@@ -90,6 +90,8 @@ export interface ToolSummary {
   timeoutMs: number;
   budgetMs: number;
   polling?: true;
+  /** Its failures are its output. Absent in runs that were started before guards took notice of it. */
+  verbatim?: true;
   taskQueue?: string;
   /** Present where the tool is an agent: the workflow starts a child run instead of an activity. */
   agent?: Omit<AgentSpec, 'tools'>;

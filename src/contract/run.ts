@@ -1,5 +1,5 @@
 import type { AnsweredCall } from './call.js';
-import type { FuseState, LoopPolicy, LoopState } from './guard-state.js';
+import type { FuseState, LoopPolicy, LoopState, ProgressState } from './guard-state.js';
 import type { ResumeRequest } from './resume-request.js';
 import type { ManifestSummary } from './manifest.js';
 import type { RunLimits } from './run-limits.js';
@@ -25,6 +25,7 @@ export type TerminationReason =
   | 'empty_turns'
   | 'security_violation'
   | 'loop_detected'
+  | 'no_progress'
   | 'model_failed'
   | 'cancelled';
 
@@ -84,6 +85,8 @@ export interface CarriedRun {
   fuse: FuseState;
   /** Which question comes next, where it is one that was asked before (`ask again`). */
   nextTurn?: { step: number; take: number };
+  /** Absent until a tool has measured its progress. */
+  progress?: ProgressState;
 }
 
 /** Result of `agentRun`: it always says why it ended. */

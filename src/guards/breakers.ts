@@ -7,15 +7,23 @@ const cacheMs = 1_000;
 /** Breakers with keys of their own can be many; the one that was heard of longest ago is forgotten first. */
 const maxCached = 1_000;
 
+export interface BreakersOptions {
+  monotonicMs?: () => number;
+  /** Told each time the store says how a breaker stands. Must not throw. */
+  observe?: (name: string, verdict: BreakerVerdict) => void;
+}
+
 /** One worker's view of the breakers that all workers share. A probe is only ever granted by the store. */
 export class Breakers {
   readonly #shared: SharedState;
   readonly #monotonicMs: () => number;
+  readonly #observe: NonNullable<BreakersOptions['observe']>;
   readonly #heard = new Map<string, { verdict: BreakerVerdict; atMs: number }>();
 
-  constructor(shared: SharedState, monotonicMs: () => number = () => performance.now()) {
+  constructor(shared: SharedState, options: BreakersOptions = {}) {
     this.#shared = shared;
-    this.#monotonicMs = monotonicMs;
+    this.#monotonicMs = options.monotonicMs ?? (() => performance.now());
+    this.#observe = options.observe ?? (() => undefined);
   }
 
   /** Whether a call may go to the backend. `probe` is a lease: `renewProbe` keeps it, any report on its end frees it. */
@@ -54,6 +62,7 @@ export class Breakers {
   }
 
   #hear(name: string, verdict: BreakerVerdict): BreakerVerdict {
+    this.#observe(name, verdict);
     this.#heard.delete(name);
     // A probe is one call's, not the worker's.
     if (verdict.type !== 'probe') this.#heard.set(name, { verdict, atMs: this.#monotonicMs() });

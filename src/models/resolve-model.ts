@@ -45,7 +45,7 @@ const OPENAI_MODEL = 'gpt-4.1-mini';
 /**
  * The model that a person chose, or that the environment offers.
  *
- * - an AI SDK model, or a `Model`: itself
+ * - an AI SDK model, or a `Model`: itself, with `prices` where it brings none
  * - `scripted:FILE`: see `loadScriptedModel`
  * - `openai-compatible:NAME`: that model of the server at `OPENAI_BASE_URL`
  * - `provider:model`: the model of `@ai-sdk/<provider>`, which must be installed in the user's project
@@ -61,7 +61,7 @@ export async function resolveModel(
 ): Promise<Model | undefined> {
   if (choice === undefined) return modelOfEnvironment(options);
   if (typeof choice === 'string') return modelOfName(choice, options);
-  if (isModel(choice)) return choice;
+  if (isModel(choice)) return withPrices(choice, options.prices);
   if (typeof choice === 'object' && choice !== null && 'specificationVersion' in choice) {
     return aiSdkModel(choice, pricesOf(options));
   }
@@ -69,6 +69,16 @@ export async function resolveModel(
     'model',
     `expected an AI SDK model, 'provider:model' or 'scripted:FILE', got ${JSON.stringify(choice) ?? String(choice)}`,
   );
+}
+
+function withPrices(model: Model, prices: Model['prices']): Model {
+  if (model.prices || !prices) return model;
+  return {
+    name: model.name,
+    takesImages: model.takesImages,
+    prices,
+    complete: (request) => model.complete(request),
+  };
 }
 
 function isModel(choice: AiSdkModel | Model | null): choice is Model {

@@ -97,7 +97,7 @@ const details: Record<FailureClass, Details> = {
   approval_denied: { attempts: 0, reason: 'Dana Wu says that the customer has to confirm the amount first' },
   approval_expired: { attempts: 0, reason: 'it was asked for 24 hours ago' },
   tool_temporarily_disabled: { attempts: 0, retryAfterMs: 30_000 },
-  repeated_call_blocked: { attempts: 0, reason: 'it has been called 3 times' },
+  repeated_call_blocked: { attempts: 0, reason: 'it was made 2 times with the same result' },
   budget_exhausted: { attempts: 0, reason: '25 of 25 steps' },
   cancelled: {},
   skipped: { attempts: 0, tool: onceTool, reason: 'the outcome of print_label before it is not known' },

@@ -221,8 +221,9 @@ export const failureWords: Record<FailureClass, FailureWords> = {
     operator: 'Look at the failures that came before: `perdure stats` lists them by tool and class.',
   },
   repeated_call_blocked: {
-    meaning: 'The same call with the same result was about to run once more.',
-    message: 'This same call to {tool} was made before with the same result[ ({reason})], so it was not run again.',
+    meaning:
+      'A call was about to repeat one that gave the same result, or to ask again where the answer is always the same.',
+    message: 'This call to {tool} would only repeat what was done before[ ({reason})], so it was not run.',
     suggestedAction: 'Use the result that you have, change the approach, or sum up what is known and ask the user.',
     operator: 'If repeating is the purpose, mark the tool `polling`.',
   },

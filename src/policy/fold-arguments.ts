@@ -12,6 +12,30 @@ export function foldedDigest(tool: string, args: Json): string {
   return digestOf([tool, fold(args, requestNames)]).slice(0, 16);
 }
 
+/**
+ * The arguments as the tool can take notice of them, for `foldedDigest`: without fields that its schema does not name, and
+ * with nothing where a word stands for it. A nonce of any name is then none.
+ */
+export function plainArguments(args: JsonObject, schema: JsonObject): JsonObject {
+  const kept = Object.entries(args).filter(([name]) => mayMatter(name, schema));
+  // Where nothing else would be left, they are what it is about.
+  return withoutNothings(kept.length === 0 ? args : Object.fromEntries(kept)) as JsonObject;
+}
+
+/** Words of the folded values, names included, each once, as short digests: what near-equal arguments have in common. */
+export function foldedWordDigests(values: readonly Json[]): string[] {
+  const text = JSON.stringify(values.map((value) => fold(value, requestNames)));
+  const words = text.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  return [...new Set(words)].map(shortDigest);
+}
+
+/** FNV-1a, 32 bits: a few words of one run are told apart at a fraction of a SHA-256's time, which every step would pay. */
+function shortDigest(word: string): string {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < word.length; at += 1) hash = Math.imul(hash ^ word.charCodeAt(at), 0x01000193);
+  return (hash >>> 0).toString(36);
+}
+
 /** The same for arguments that could not be read: their text without spacing. */
 export function foldedTextDigest(tool: string, rawArguments: string): string {
   return digestOf([tool, 'unreadable', rawArguments.toWellFormed().replaceAll(/\s+/g, '').toLowerCase()]).slice(0, 16);
@@ -44,6 +68,26 @@ const resultNames = new Set([
   'tookms',
   'took',
 ]);
+
+/** Keywords that let a field through which `properties` does not name. */
+const openKeywords = ['patternProperties', '$ref', 'allOf', 'anyOf', 'oneOf', 'if', 'unevaluatedProperties'];
+
+function mayMatter(name: string, schema: JsonObject): boolean {
+  const { properties, additionalProperties } = schema;
+  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) return true;
+  // Said to be welcome, where an absent word is only silence.
+  if (additionalProperties !== undefined && additionalProperties !== false) return true;
+  return openKeywords.some((keyword) => schema[keyword] !== undefined) || Object.hasOwn(properties, name);
+}
+
+const nothings = new Set(['none', 'null', 'nil', 'undefined', 'n/a']);
+
+function withoutNothings(value: Json): Json {
+  if (typeof value === 'string') return nothings.has(value.trim().toLowerCase()) ? null : value;
+  if (Array.isArray(value)) return value.map(withoutNothings);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withoutNothings(field)]));
+}
 
 function fold(value: Json, ignored: ReadonlySet<string>): Json {
   if (typeof value === 'string') return foldText(value);

@@ -4,33 +4,23 @@
  *
  * Two equal calls with equal results run, the second one with a hint; the third is refused unexecuted. A changed result,
  * or another tool's effect in between, starts the count anew. Cycles (A-B-A-B) are found by their results as well, so
- * that tools with effects cannot hide them from each other.
+ * that tools with effects cannot hide them from each other, and so are rounds in no order at all: calls that bring nothing new.
  */
 import type { Effect } from '../contract/effect.js';
 import type { LoopPolicy, LoopState, SeenCall } from '../contract/guard-state.js';
+import { answerRefusals } from './same-answers.js';
 
 export interface LoopLimits {
   /** Equal calls with equal results that run; the next one is refused. */
   equalCalls: number;
-  /** Refusals of the same call that end the run. */
+  /** Refusals of the same call, or of one tool's calls for their answer, that end the run. */
   refusalsOfOneCall: number;
   /** Refusals since the last effect that end the run. */
   refusals: number;
   /** Full repetitions of a cycle that run; the next one is refused. */
   cycles: number;
-}
-
-/** From the field cases L01: the second call may be an honest check, the third is a loop. */
-export const loopLimits = {
-  equalCalls: 2,
-  refusalsOfOneCall: 2,
-  refusals: 5,
-  cycles: 2,
-} as const satisfies LoopLimits;
-
-/** The limits of a run that pinned this policy. */
-export function loopLimitsOf({ equalCalls }: LoopPolicy): LoopLimits {
-  return { ...loopLimits, equalCalls, cycles: Math.min(mostCycles, Math.max(loopLimits.cycles, equalCalls)) };
+  /** Calls in a row, in whatever order, that each repeat a call and a result of shortly before; the next one is refused. */
+  staleCalls: number;
 }
 
 /** Longest cycle that is looked for, in calls. */
@@ -39,6 +29,23 @@ const longestCycle = 6;
 const mostCycles = 4;
 /** Calls that the state remembers: enough for the longest cycle, and for repeats with work in between. */
 const maxSeen = 64;
+
+/** From the field cases L01: the second call may be an honest check, the third is a loop. */
+export const loopLimits = {
+  equalCalls: 2,
+  refusalsOfOneCall: 2,
+  refusals: 5,
+  cycles: 2,
+  staleCalls: 2 * longestCycle,
+} as const satisfies LoopLimits;
+
+/** The limits of a run that pinned this policy. */
+export function loopLimitsOf({ equalCalls, equalAnswers }: LoopPolicy): LoopLimits {
+  const cycles = Math.min(mostCycles, Math.max(loopLimits.cycles, equalCalls));
+  // A run that was started before the rule was there has decided without it, and is replayed without it.
+  const staleCalls = equalAnswers === undefined ? Infinity : cycles * longestCycle;
+  return { ...loopLimits, equalCalls, cycles, staleCalls };
+}
 
 export const noLoop: LoopState = { seen: [], tail: [], effects: 0, effectsByTool: {}, refusals: 0 };
 
@@ -67,12 +74,16 @@ export function admitCall(state: LoopState, call: LoopCall, limits: LoopLimits =
   if (continuesCycle(state.tail, call.digest, limits.cycles)) {
     return { type: 'refuse', times: limits.cycles, earlierKey: seen?.key };
   }
+  if ((state.stale ?? 0) >= limits.staleCalls && state.tail.some(({ digest }) => digest === call.digest)) {
+    return { type: 'refuse', times: Math.max(1, times), earlierKey: seen?.key };
+  }
   return seen && times > 0 ? { type: 'hint', times, earlierKey: seen.key } : { type: 'run' };
 }
 
 /** Whether the model went on after it was refused, so that the run ends (`onExhausted: 'stop'`). */
 export function isStuck(state: LoopState, limits: LoopLimits = loopLimits): boolean {
-  return state.refusals >= limits.refusals || state.seen.some(({ refusals }) => refusals >= limits.refusalsOfOneCall);
+  const most = Math.max(answerRefusals(state), ...state.seen.map(({ refusals }) => refusals));
+  return state.refusals >= limits.refusals || most >= limits.refusalsOfOneCall;
 }
 
 export function observeRefusal(state: LoopState, call: Pick<LoopCall, 'digest' | 'tool'>): LoopState {
@@ -105,8 +116,9 @@ export function observeCall(
     refusals: repeats ? earlier.refusals : 0,
     key: repeats ? earlier.key : call.key,
   };
-  const tail = [...state.tail, { digest: call.digest, result: call.result }];
-  const observed = remember({ ...state, tail: tail.slice(-longestCycle * mostCycles) }, seen);
+  const isStale = state.tail.some(({ digest, result }) => digest === call.digest && result === call.result);
+  const tail = [...state.tail, { digest: call.digest, result: call.result }].slice(-longestCycle * mostCycles);
+  const observed = remember({ ...state, tail, stale: isStale ? (state.stale ?? 0) + 1 : 0 }, seen);
   if (call.effect === 'read' || !call.succeeded) return observed;
   return {
     ...observed,

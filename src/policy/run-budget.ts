@@ -4,7 +4,14 @@ import type { RunLimits } from '../contract/run-limits.js';
 
 export type CapReason = Extract<
   TerminationReason,
-  'steps_cap' | 'calls_cap' | 'tokens_cap' | 'cost_cap' | 'wall_time_cap' | 'failures_cap' | 'loop_detected'
+  | 'steps_cap'
+  | 'calls_cap'
+  | 'tokens_cap'
+  | 'cost_cap'
+  | 'wall_time_cap'
+  | 'failures_cap'
+  | 'loop_detected'
+  | 'no_progress'
 >;
 
 export const noCounters = {
@@ -44,6 +51,7 @@ const capWords: Record<CapReason, (limits: RunLimits) => string> = {
   cost_cap: (limits) => `the run's limit of $${limits.costUsd} is used up`,
   wall_time_cap: (limits) => `the run's limit of ${Math.round((limits.wallTimeMs ?? 0) / 1000)} s is used up`,
   failures_cap: (limits) => `the run's limit of ${limits.failures} failed calls is reached`,
+  no_progress: () => 'the work went on, but what is left to do did not become less',
   loop_detected: () => 'the same call was asked for again and again without anything new',
 };
 

@@ -19,6 +19,9 @@ export type DynamicConfig = Readonly<Record<string, Json>>;
  * 100 or 1000 polls a second differ from 200 by less than two equal measurements do.
  */
 const dynamicConfig: DynamicConfig = {
+  // An activity of the worker's own queue comes with the answer to its workflow task, without a poll in between: 20 to 25 %
+  // less CPU of the server for each step of an agent, and about a third less wall time (docs/benchmarks.md).
+  'system.enableActivityEagerExecution': true,
   'history.transferProcessorMaxPollRPS': 200,
   'history.timerProcessorMaxTimeShift': '20ms',
 };

@@ -3,13 +3,13 @@
  * runs survive its restart. For macOS and Linux.
  */
 import { mkdir, readFile, rename } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { devServerArguments, type DynamicConfig } from './dev-arguments.js';
 import { readDevFile, removeDevFile, stateDir, writeDevFile } from './dev-file.js';
 import { type DevLock, takeDevLock } from './dev-lock.js';
+import { freePort } from './free-port.js';
 import { type GuardedProcess, startGuarded } from './guarded-process.js';
 import { accepts, isTemporalAt } from './probe.js';
 import { getTemporalCli } from './temporal-cli.js';
@@ -196,16 +196,4 @@ async function failure(problem: string, logPath: string): Promise<DevServerError
   const tail = log.trim().split('\n').slice(-15).join('\n');
   const quoted = tail === '' ? 'Its log is empty' : `The end of its log:\n${tail}\n`;
   return new DevServerError(`the embedded Temporal server ${problem}. ${quoted} (${logPath})`);
-}
-
-/** A port that nobody listens on now. Somebody may take it before the server does; then the server's log says so. */
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = probe.address() as { port: number };
-  await new Promise<void>((resolve) => probe.close(() => resolve()));
-  return port;
 }

@@ -18,7 +18,8 @@ import {
 import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
-import type { Transaction } from './postgres-transaction.js';
+import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
+import { isRelaxedEvent } from './relaxed-writes.js';
 import type { AttemptRecord, CallPage, CallRecord, Intervening, LedgerRendering, RecordedOutcome } from './store.js';
 
 const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
@@ -36,6 +37,7 @@ export function callOperations(database: PostgresDatabase) {
     applyLedger: (key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> =>
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
+          if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
           const [[found], nowMs] = await Promise.all([
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
             tx.now(),

@@ -6,7 +6,7 @@ import type { ContentOperations } from './postgres-content.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { codeOf } from './postgres-error.js';
 import { storable } from './postgres-rows.js';
-import type { Transaction } from './postgres-transaction.js';
+import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import {
   missingRun,
   readAnswer,
@@ -151,7 +151,8 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     async countTurnStart(turn: TurnKey, execution?: string): Promise<number> {
       try {
         return await database.transaction(async (tx) => {
-          const [, , [counted]] = await tx.commit([
+          const [, , , [counted]] = await tx.commit([
+            tx.query(WITHOUT_DISK),
             lockRun(tx, turn.runKey),
             // `NULL <> …` is not true: a run that nobody ended stays as it is.
             tx.query(

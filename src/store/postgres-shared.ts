@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { sharedTransition, type SharedEvent, type SharedVerdict } from '../policy/shared-state.js';
 import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
+import { WITHOUT_DISK } from './postgres-transaction.js';
 import { SHARED_DROPPED_AFTER_MS, SHARED_SWEEP_EVERY_MS, sharedKey } from './shared-rows.js';
 
 /** Breakers, limiters, retry budgets and locks: one row a kind and name, changed by the pure transitions alone. */
@@ -27,8 +28,7 @@ export function sharedOperations(database: PostgresDatabase) {
   function apply(key: string, event: SharedEvent): Promise<{ verdict: SharedVerdict; nowMs: number }> {
     return database.transaction(async (tx) => {
       const [, [found], nowMs] = await Promise.all([
-        // Nobody waits for the disk: what a crash of the server loses here is worth less than the time.
-        tx.query('SET LOCAL synchronous_commit = off'),
+        tx.query(WITHOUT_DISK),
         tx.query<{ state: string }>('SELECT state FROM shared WHERE name = $1 FOR UPDATE', [key]),
         tx.now(),
       ]);

@@ -21,6 +21,9 @@ export interface Transaction {
   commit<T extends readonly unknown[]>(last: { [K in keyof T]: Promise<T[K]> }): Promise<T>;
 }
 
+/** The commit does not wait for the disk: for the writes of `relaxed-writes.ts`. */
+export const WITHOUT_DISK = 'SET LOCAL synchronous_commit = off';
+
 /** Where transactions run. `expectedVersion` is the newest schema that this code knows. */
 export interface TransactionPlace {
   pool: Pool;

@@ -22,10 +22,19 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
   const release = db.prepare('RELEASE request');
   const schemaVersion = db.prepare("SELECT value FROM meta WHERE name = 'schema_version'");
   const movedTo = db.prepare('SELECT value FROM meta WHERE name = ?');
+  /** As `openDatabase` left it. */
+  let synchronous: 'FULL' | 'NORMAL' = 'FULL';
 
   return { read, write, writeRelaxed };
 
   function write(requests: DataRequest[]): StoreAnswer[] {
+    return writeAs('FULL', requests);
+  }
+
+  function writeAs(durability: 'FULL' | 'NORMAL', requests: DataRequest[]): StoreAnswer[] {
+    if (requests.length === 0) return [];
+    if (synchronous !== durability) db.exec(`PRAGMA synchronous = ${durability}`);
+    synchronous = durability;
     return inTransaction('BEGIN IMMEDIATE', requests, (request) => {
       savepoint.run();
       const answer = answerTo(request);
@@ -42,13 +51,7 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
    * writes that follow take it to disk with them, so what is lost is always the newest.
    */
   function writeRelaxed(requests: DataRequest[]): StoreAnswer[] {
-    if (requests.length === 0) return [];
-    db.exec('PRAGMA synchronous = NORMAL');
-    try {
-      return write(requests);
-    } finally {
-      db.exec('PRAGMA synchronous = FULL');
-    }
+    return writeAs('NORMAL', requests);
   }
 
   /** On one snapshot, without the lock that writers queue for. */

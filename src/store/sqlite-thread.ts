@@ -14,6 +14,7 @@ import { contentOperations } from './sqlite-content.js';
 import { openDatabase, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
 import { groupCommit, type DataRequest } from './sqlite-group-commit.js';
+import { isRelaxed } from './relaxed-writes.js';
 import type { RequestMethod } from './request-store.js';
 import type { StoreAnswer, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
 import { runOperations } from './sqlite-runs.js';
@@ -42,9 +43,6 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'listCallsSince',
   'getBody',
 ]);
-
-/** Writes that need not be durable when they are answered. */
-const RELAXED: ReadonlySet<RequestMethod> = new Set<RequestMethod>(['applyShared']);
 
 function sqliteOperations(database: SqliteDatabase): Operations {
   const now = machineClock();
@@ -77,10 +75,15 @@ function serve(port: MessagePort, database: SqliteDatabase): void {
         else batch.push(request);
       }
     }
-    // Before the writes, because they wait for no disk.
-    answer(writeRelaxed(batch.filter(({ method }) => RELAXED.has(method))));
-    answer(write(batch.filter(({ method }) => !READS.has(method) && !RELAXED.has(method))));
-    answer(read(batch.filter(({ method }) => READS.has(method))));
+    const writes = batch.filter(({ method }) => !READS.has(method));
+    const reads = batch.filter(({ method }) => READS.has(method));
+    if (writes.every(({ method, args }) => isRelaxed(method, args))) {
+      answer([...writeRelaxed(writes), ...read(reads)]);
+    } else {
+      // One sync serves all. Answered at once, because reads may take long.
+      answer(write(writes));
+      answer(read(reads));
+    }
     if (closing === undefined) return;
     database.db.close();
     answer([{ id: closing, value: undefined }]);

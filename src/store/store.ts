@@ -121,7 +121,8 @@ export interface CallPage {
  * The durable record of runs: transcript, ledger, turns. One contract test suite (`test/store/store-contract.ts`) runs
  * against each implementation.
  *
- * Every method that writes resolves only after the write is durable. Every method rejects with a `StoreError` that names
+ * Every method that writes resolves only after the write is durable, but for those writes that nobody misses after a crash of
+ * the machine (`relaxed-writes.ts`). Every method rejects with a `StoreError` that names
  * what is wrong (unreachable, newer schema, missing node) and never with a driver's error. Times are the store's clock.
  */
 export interface Store {

@@ -9,6 +9,7 @@ import type { PerdureConfig } from '../config/config.js';
 import { resolveConfig } from '../config/resolve-config.js';
 import type { JsonObject } from '../contract/json.js';
 import type { AgentRunResult } from '../contract/run.js';
+import { Disposals } from '../disposal.js';
 import type { FoundServer } from '../server/connection.js';
 import type { ToolLog } from '../tools/tool.js';
 import { createWorker } from '../worker.js';
@@ -59,7 +60,7 @@ export interface TestBed extends AsyncDisposable {
  */
 export async function openTestBed(config: PerdureConfig, options: TestBedOptions = {}): Promise<TestBed> {
   quietRuntime();
-  await using opening = new AsyncDisposableStack();
+  await using opening = new Disposals();
   const rootDir = await mkdtemp(join(tmpdir(), 'perdure-test-bed-'));
   opening.defer(() => rm(rootDir, { recursive: true, force: true }));
   const resolved = await resolveConfig(config, { rootDir, env: { PERDURE_FAULTS_SEED: '1' } });
@@ -72,6 +73,7 @@ export async function openTestBed(config: PerdureConfig, options: TestBedOptions
     connection,
     namespace: server.namespace,
     address: server.address,
+    withToolQueues: true,
     log: collecting(log),
   });
   const ended = worker.run();
@@ -94,7 +96,7 @@ export async function openTestBed(config: PerdureConfig, options: TestBedOptions
       const description = await handle.describe();
       return { result, description, calls: callsOf(description) };
     },
-    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   };
 }
 

@@ -33,6 +33,7 @@ export const toolOptionNames = [
   'retry',
   'isFailure',
   'suggest',
+  'progress',
   'examples',
   'notes',
   'alternatives',
@@ -97,7 +98,7 @@ export interface ToolBody {
 
 /** Makes a tool of its aspects and its body, whatever its source. Unknown keys were refused by the source. */
 export function toolOf(path: string, options: ToolAspects, body: ToolBody): Tool {
-  for (const key of ['reconcile', 'refresh', 'isFailure', 'suggest', 'exclusive', 'breakerKey'] as const) {
+  for (const key of ['reconcile', 'refresh', 'isFailure', 'suggest', 'progress', 'exclusive', 'breakerKey'] as const) {
     requireFunction(path, options, key, 'optional');
   }
   if (options.notes !== undefined) checkText(at(path, 'notes'), options.notes);
@@ -122,6 +123,7 @@ export function toolOf(path: string, options: ToolAspects, body: ToolBody): Tool
     ...(options.refresh ? { refresh: oneAtATime(options.refresh.bind(options)) } : {}),
     ...(options.isFailure ? { isFailure: (result) => options.isFailure?.(withoutMark(result)) } : {}),
     ...(options.suggest ? { suggest: (value: unknown, failure: Failure) => options.suggest?.(value, failure) } : {}),
+    ...(options.progress ? { progress: options.progress.bind(options) } : {}),
     ...(options.exclusive ? { exclusive: (value: unknown) => options.exclusive?.(value) } : {}),
     ...(options.breakerKey ? { breakerKey: options.breakerKey.bind(options) } : {}),
     ...(options.messages ? { messages: options.messages } : {}),

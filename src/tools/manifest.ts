@@ -58,6 +58,7 @@ function summarizeTool({ name, policy, agent }: ManifestTool): ToolSummary {
     timeoutMs: policy.timeoutMs,
     budgetMs: policy.budgetMs,
     ...(policy.polling ? { polling: true } : {}),
+    ...(policy.failureOutput === 'verbatim' ? { verbatim: true } : {}),
     ...(policy.taskQueue === undefined ? {} : { taskQueue: policy.taskQueue }),
     ...(agent ? { agent: { limits: agent.limits, maxConcurrent: agent.maxConcurrent, maxDepth: agent.maxDepth } } : {}),
   };

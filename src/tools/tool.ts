@@ -93,6 +93,12 @@ export interface ToolOptions<Input, Output, Given = Input> {
   /** Promotes a "success" that is a refusal. Called with every result before anything else looks at it. */
   isFailure?(result: Output): DeclaredFailure | false | undefined;
   suggest?(input: Input, failure: Failure): Suggestion | undefined;
+  /**
+   * Measures what is left to do, in a number that falls as the work gets on: failing tests, open findings; 0 is done. Given
+   * the result, or the text of a failure. A run in which it does not fall is ended (`loop.stalledRounds`); `undefined`, or
+   * a function that throws, measures nothing.
+   */
+  progress?(answer: unknown, input: Input): number | undefined;
   /** Correct arguments, quoted to the model in validation messages. */
   examples?: NoInfer<Given>[];
   /** For people who maintain the tool; never sent anywhere. */
@@ -144,6 +150,8 @@ export interface Tool {
   refresh?(ctx: ToolContext): Promise<void>;
   isFailure?(result: unknown): DeclaredFailure | false | undefined;
   suggest?(value: unknown, failure: Failure): Suggestion | undefined;
+  /** What is left to do, by the tool's own measure; throws what the tool's own function throws. */
+  progress?(answer: unknown, value: unknown): number | undefined;
   /** Key of the lock that a call with this value needs; throws what the tool's own function throws. */
   exclusive?(value: unknown): string | undefined;
   /** Key of the breaker that a call with this value belongs to; throws what the tool's own function throws. */

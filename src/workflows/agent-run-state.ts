@@ -6,6 +6,7 @@ import type { ResumedRun } from '../contract/intervention.js';
 import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
 import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
 import { isStuck, loopLimitsOf } from '../policy/loop-defence.js';
+import { isStalled } from '../policy/progress.js';
 import { admitCalls, describeCap, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
 import { cancelled, readActivityError } from '../temporal/failure-mapper.js';
@@ -64,9 +65,11 @@ export class AgentRun {
   }
 
   reachedCap(): CapReason | undefined {
-    const { counters, limits, startedAtMs, loop, loopPolicy } = this.#state;
+    const { counters, limits, startedAtMs, loop, loopPolicy, progress } = this.#state;
     const stuck = loopPolicy.onExhausted === 'stop' && isStuck(loop, loopLimitsOf(loopPolicy));
-    return stuck ? 'loop_detected' : reachedCap(counters, limits, Date.now() - startedAtMs);
+    if (stuck) return 'loop_detected';
+    if (progress && isStalled(progress, loopPolicy.stalledRounds)) return 'no_progress';
+    return reachedCap(counters, limits, Date.now() - startedAtMs);
   }
 
   /**
@@ -253,6 +256,7 @@ export class AgentRun {
       case 'wall_time_cap':
       case 'failures_cap':
       case 'loop_detected':
+      case 'no_progress':
         return describeCap(reason, this.#state.limits);
       case 'empty_turns':
         return 'the model gave neither an answer nor a call, twice in a row';
@@ -277,6 +281,7 @@ function statusOf(reason: TerminationReason): Exclude<RunStatus, 'running'> {
     case 'wall_time_cap':
     case 'failures_cap':
     case 'loop_detected':
+    case 'no_progress':
       return 'capped';
     case 'cancelled':
       return 'cancelled';

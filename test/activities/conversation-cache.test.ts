@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/store.js';
 const said = (text: string): TranscriptMessage => ({ role: 'user', text });
 
 /** A store that holds chains only, and counts how often one is read. */
-function chains(held: Record<string, string[]>) {
+function chains(held: Record<string, string[]>, monotonicMs?: () => number) {
   const reads: string[] = [];
   const store = {
     async getChain(head: string): Promise<TranscriptNode[]> {
@@ -16,7 +16,7 @@ function chains(held: Record<string, string[]>) {
       return texts.map((text) => ({ id: text, parent: '', message: said(text) }));
     },
   };
-  return { cache: new ConversationCache(store as unknown as Store), reads };
+  return { cache: new ConversationCache(store as unknown as Store, monotonicMs), reads };
 }
 
 describe('the conversation cache', () => {
@@ -27,6 +27,20 @@ describe('the conversation cache', () => {
     cache.extend('c', [said('d')], 'd');
     expect(await cache.upTo('d')).toEqual(['a', 'b', 'c', 'd'].map(said));
     expect(reads).toEqual(['a']);
+  });
+
+  it('vouches for a minute for what the store was seen to hold', async () => {
+    let nowMs = 0;
+    const { cache } = chains({ a: ['a'] }, () => nowMs);
+    expect(cache.wasSeen('a')).toBe(false);
+    await cache.upTo('a');
+    expect(cache.wasSeen('a')).toBe(true);
+    cache.extend('a', [said('b')], 'b');
+    expect(cache.wasSeen('a')).toBe(false);
+    nowMs = 59_999;
+    expect(cache.wasSeen('b')).toBe(true);
+    nowMs = 60_000;
+    expect(cache.wasSeen('b')).toBe(false);
   });
 
   it('gives lists that their reader may change', async () => {

@@ -15,7 +15,7 @@ function callsOf(...asked: [tool: string, digest: string][]): PreparedCalls {
     prepared: asked.map(([tool, digest], index) => {
       const callId = ids[index] as string;
       const call = { runKey: 'r', callId, tool, digest, key: keyOf(callId, tool, digest), arguments: { inline: {} } };
-      return { status: 'ready', call };
+      return { status: 'ready', call, folded: digest };
     }),
   };
 }

@@ -3,6 +3,7 @@ import { prepareCalls, type PrepareCallsInput } from '../../src/arguments/prepar
 import { createValidator, type Validator } from '../../src/arguments/validator.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { RawToolCall } from '../../src/models/model.js';
+import { foldedDigest } from '../../src/policy/fold-arguments.js';
 import { digestOf, idempotencyKey } from '../../src/policy/idempotency-key.js';
 
 let validator: Validator;
@@ -44,7 +45,7 @@ function prepare(calls: RawToolCall[], more: Partial<PrepareCallsInput> = {}) {
     manifest: { hash: 'h', tools },
     validator,
     putBody: (bytes) => Promise.resolve(`body-${bytes.byteLength}`),
-    usedProviderIds: new Set(),
+    isUsedProviderId: () => false,
     ...more,
   });
 }
@@ -64,6 +65,7 @@ describe('a call', () => {
           digest,
           arguments: { inline: { id: '7', limit: 10 } },
         },
+        folded: foldedDigest('orders.get', { id: '7', limit: 10 }),
       },
     ]);
     expect(recorded).toEqual([
@@ -178,7 +180,7 @@ describe('provider ids', () => {
   });
 
   it('are made up where they repeat in the turn or in the conversation', async () => {
-    const ids = await idsOf(['call_0', 'call_0', 'old'], { usedProviderIds: new Set(['old']) });
+    const ids = await idsOf(['call_0', 'call_0', 'old'], { isUsedProviderId: (id) => id === 'old' });
     expect(ids[0]).toBe('call_0');
     expect(new Set([...ids, 'old']).size).toBe(4);
   });
@@ -188,7 +190,7 @@ describe('provider ids', () => {
     const ids = await idsOf([undefined, madeUp]);
     expect(ids[1]).toBe(madeUp);
     expect(ids[0]).not.toBe(madeUp);
-    expect(await idsOf([undefined], { usedProviderIds: new Set([madeUp as string]) })).not.toContain(madeUp);
+    expect(await idsOf([undefined], { isUsedProviderId: (id) => id === madeUp })).not.toContain(madeUp);
   });
 });
 

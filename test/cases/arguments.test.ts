@@ -77,7 +77,7 @@ function turn(
     manifest: { hash: 'h', tools },
     validator,
     putBody: () => Promise.reject(new Error('nothing here is large')),
-    usedProviderIds: new Set(more.used),
+    isUsedProviderId: (id) => new Set(more.used).has(id),
   });
 }
 

@@ -26,7 +26,7 @@ class Fleet {
   readonly shared = new MemoryShared();
   readonly #workers = Array.from({ length: 2 }, () => ({
     shared: this.shared,
-    breakers: new Breakers(this.shared, () => this.shared.nowMs),
+    breakers: new Breakers(this.shared, { monotonicMs: () => this.shared.nowMs }),
     limiters: new Limiters(this.shared, () => this.shared.nowMs),
   }));
   #calls = 0;

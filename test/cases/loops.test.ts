@@ -102,7 +102,7 @@ class Run {
       },
       manifest,
       validator,
-      usedProviderIds: new Set(),
+      isUsedProviderId: () => false,
       putBody: () => Promise.reject(new Error('no arguments of these tests are large')),
     });
     return prepared.map((call): PreparedCall => {
@@ -136,7 +136,7 @@ function failed(
 }
 
 const same: Body = () => ({ items: [] });
-const stop: LoopPolicy = { equalCalls: 2, onExhausted: 'stop' };
+const stop: LoopPolicy = { equalCalls: 2, equalAnswers: 5, onExhausted: 'stop' };
 
 /** In turn, over and over. */
 function inTurn<T>(...values: T[]): (turn: number) => T {
@@ -273,7 +273,7 @@ describe('L01: a model that repeats itself', () => {
 
   describe.each([2, 3, 4])('with equalCalls %i', (equalCalls) => {
     it.each(repetitions)('by $way, is stopped', async ({ turn, period = 1, perTurn = 1, body = same }) => {
-      const run = new Run({ equalCalls, onExhausted: 'stop' });
+      const run = new Run({ ...stop, equalCalls });
       for (let number = 0; number < 60 && !run.stuck; number += 1) await run.step(turn(number), body);
       expect(run.stuck).toBe(true);
       // A fuse may end a failing tool's calls sooner.
@@ -283,7 +283,7 @@ describe('L01: a model that repeats itself', () => {
     });
 
     it('by invalid arguments written in other ways, is stopped', async () => {
-      const run = new Run({ equalCalls, onExhausted: 'stop' });
+      const run = new Run({ ...stop, equalCalls });
       const ways = inTurn('{"seats":"many"}', '{ "seats": "MANY" }', '{"seats":"many","note":""}');
       for (let number = 0; number < 60 && !run.stuck; number += 1) await run.step([['book', ways(number)]], same);
       expect(run).toMatchObject({ stuck: true, ran: 0, steps: equalCalls + 2 });
@@ -291,14 +291,14 @@ describe('L01: a model that repeats itself', () => {
     });
 
     it('by arguments that cannot be read, is stopped', async () => {
-      const run = new Run({ equalCalls, onExhausted: 'stop' });
+      const run = new Run({ ...stop, equalCalls });
       const ways = inTurn('{"seats": 2, oops', '{"seats":2,oops', '{ "seats": 2,\n oops');
       for (let number = 0; number < 60 && !run.stuck; number += 1) await run.step([['book', ways(number)]], same);
       expect(run).toMatchObject({ stuck: true, ran: 0, steps: equalCalls + 2 });
     });
 
     it('by a tool that is not there, is stopped', async () => {
-      const run = new Run({ equalCalls, onExhausted: 'stop' });
+      const run = new Run({ ...stop, equalCalls });
       for (let number = 0; number < 60 && !run.stuck; number += 1) await run.step([['find', '{"q":1}']], same);
       expect(run).toMatchObject({ stuck: true, ran: 0, steps: equalCalls + 2 });
     });
@@ -314,7 +314,7 @@ describe('L01: a model that repeats itself', () => {
   });
 
   it("is refused on and on where `onExhausted` is 'model'", async () => {
-    const run = new Run({ equalCalls: 2, onExhausted: 'model' });
+    const run = new Run({ ...stop, onExhausted: 'model' });
     for (let number = 0; number < 30; number += 1) await run.step([['search', '{"q":"a b"}']], same);
     expect(run).toMatchObject({ stuck: false, ran: 2 });
     expect(run.classes.slice(2)).toEqual(Array.from({ length: 28 }, () => 'repeated_call_blocked'));

@@ -1,3 +1,4 @@
+import { agentAsTool } from '../../src/tools/agent-tool.js';
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { resolveConfig, resolveLimits } from '../../src/config/resolve-config.js';
@@ -75,6 +76,18 @@ describe('resolveConfig', () => {
   it('takes a tool written by hand', async () => {
     const byHand = { definition: a.definition, source: 'mcp', parse: a.parse, execute: a.execute };
     expect((await resolveWith({ tools: [byHand] })).tools).toEqual([byHand]);
+  });
+
+  it('refuses a cap on cost where an agent has a model of its own without prices', async () => {
+    const agent = (limits = {}) =>
+      agentAsTool({ name: 'helper', description: 'Helps.', model: { ...model, name: 'test:child' }, limits });
+    const prices = { inputPerMillion: 1, outputPerMillion: 2 };
+    const priced = { ...model, prices };
+    const refusal = 'tools[0].model: the prices of test:child are not known; add prices:';
+    await expect(resolveWith({ model: priced, tools: [agent()], limits: { costUsd: 2 } })).rejects.toThrow(refusal);
+    await expect(resolveWith({ model: priced, tools: [agent({ costUsd: 1 })] })).rejects.toThrow(refusal);
+    expect(await resolveWith({ model: priced, tools: [agent()] })).toMatchObject({ limits: { costUsd: null } });
+    expect(await resolveWith({ model, prices, tools: [agent()], limits: { costUsd: 2 } })).toMatchObject({ prices });
   });
 
   it('gives prices to a model that has none, and keeps a model’s own', async () => {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { startDevServer } from '../../src/server/dev-server.js';
-import { temporalServer } from '../support/temporal-server.js';
 import { CrashBench, until } from './support/crash-bench.js';
 
 describe('the Temporal server killed in mid-run and started again on its file', { timeout: 120_000 }, () => {
@@ -13,7 +12,7 @@ describe('the Temporal server killed in mid-run and started again on its file', 
     let server = await startDevServer({ rootDir });
     const port = Number(server.address.split(':')[1]);
     try {
-      await using bench = await CrashBench.open({ ...server, workflowBundle: temporalServer().workflowBundle });
+      await using bench = await CrashBench.open(server);
       await bench.oracle.mode('once', { type: 'hold' });
       await bench.oracle.mode('keyed', { type: 'hold' });
       await bench.worker();

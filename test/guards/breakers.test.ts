@@ -7,7 +7,11 @@ const leaseMs = 10_000;
 
 function workers() {
   const shared = new MemoryShared();
-  return { shared, one: new Breakers(shared, () => shared.nowMs), other: new Breakers(shared, () => shared.nowMs) };
+  return {
+    shared,
+    one: new Breakers(shared, { monotonicMs: () => shared.nowMs }),
+    other: new Breakers(shared, { monotonicMs: () => shared.nowMs }),
+  };
 }
 
 const failed = (token: string) => ({ token, attempts: 1, calls: 1, limits });

@@ -11,7 +11,7 @@ function workplace() {
   const warn = vi.fn();
   const worker = {
     shared,
-    breakers: new Breakers(shared, () => shared.nowMs),
+    breakers: new Breakers(shared, { monotonicMs: () => shared.nowMs }),
     limiters: new Limiters(shared, () => shared.nowMs),
   };
   const log = { debug: () => undefined, info: () => undefined, warn, error: () => undefined };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/contract/json.js';
-import { foldedDigest } from '../../src/policy/fold-arguments.js';
+import { foldedDigest, foldedWordDigests, plainArguments } from '../../src/policy/fold-arguments.js';
 
 const digest = (args: Json) => foldedDigest('search', args);
 
@@ -62,4 +62,42 @@ it('folding has 64 bits, and never throws on JSON', () => {
       expect(foldedDigest(tool.toWellFormed(), JSON.parse(JSON.stringify(value)) as Json)).toMatch(/^[0-9a-f]{16}$/);
     }),
   );
+});
+
+describe('arguments as the tool can take notice of them', () => {
+  const schema = { type: 'object', properties: { q: { type: 'string' }, tags: { type: 'array' } } };
+
+  it('have no fields that its schema does not name', () => {
+    expect(plainArguments({ q: 'a', zzz: 1 }, schema)).toEqual({ q: 'a' });
+  });
+
+  it.each<[string, JsonObject]>([
+    ['says that others are welcome', { ...schema, additionalProperties: true }],
+    ['describes others', { ...schema, additionalProperties: { type: 'number' } }],
+    ['names them by pattern', { ...schema, patternProperties: { '^z': {} } }],
+    ['composes', { ...schema, anyOf: [{ properties: { zzz: {} } }] }],
+    ['names none', { type: 'object' }],
+  ])('keep them where the schema %s', (_what, open) => {
+    expect(plainArguments({ q: 'a', zzz: 1 }, open)).toEqual({ q: 'a', zzz: 1 });
+  });
+
+  it('keep them where nothing else is there', () => {
+    expect(plainArguments({ zzz: 1 }, schema)).toEqual({ zzz: 1 });
+  });
+
+  it('hold nothing where a word stands for it', () => {
+    const plain = plainArguments({ q: 'None', tags: ['null', { x: 'N/A ' }, 'none of it'] }, schema);
+    expect(plain).toEqual({ q: null, tags: [null, { x: null }, 'none of it'] });
+  });
+});
+
+describe('words of arguments', () => {
+  it('are those of the folded values, each once', () => {
+    expect(foldedWordDigests([{ q: 'Red  shoes, red!' }])).toEqual(foldedWordDigests([{ q: 'red shoes' }]));
+    expect(foldedWordDigests([{ q: 'red shoes' }])).toHaveLength(3);
+  });
+
+  it('tell identifiers apart that differ in letter case', () => {
+    expect(foldedWordDigests([{ id: 'aAx' }])).not.toEqual(foldedWordDigests([{ id: 'aaX' }]));
+  });
 });

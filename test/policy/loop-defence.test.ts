@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LoopState } from '../../src/contract/guard-state.js';
-import { admitCall, isStuck, loopLimits, noLoop, observeCall, observeRefusal } from '../../src/policy/loop-defence.js';
+import {
+  admitCall,
+  isStuck,
+  loopLimits,
+  loopLimitsOf,
+  noLoop,
+  observeCall,
+  observeRefusal,
+} from '../../src/policy/loop-defence.js';
 
 type Made = { tool?: string; args?: string; result?: string; effect?: 'read' | 'once'; succeeded?: boolean };
 
@@ -102,6 +110,24 @@ describe('cycles', () => {
       const seen = verdicts(...round, ...round, ...round);
       expect([period, seen.indexOf('refuse')]).toEqual([period, 2 * period]);
     }
+  });
+
+  it('in no order at all are found by bringing nothing new', () => {
+    const writes = ['open', 'close', 'note'].map((tool) => ({ tool, effect: 'once', result: tool }) as const);
+    const order = '012010212012021020121020'.split('').map((n) => writes[Number(n)] ?? {});
+    const limits = loopLimitsOf({ equalCalls: 2, equalAnswers: 5, onExhausted: 'stop' });
+    const refusedAt = verdicts(...order).indexOf('refuse');
+    expect(refusedAt).toBeGreaterThan(0);
+    expect(refusedAt).toBeLessThanOrEqual(writes.length + limits.staleCalls);
+  });
+
+  it('in no order are let go on in a run that was started before there was a rule for them', () => {
+    const limits = loopLimitsOf({ equalCalls: 2, onExhausted: 'stop' });
+    const stale: LoopState = { ...noLoop, stale: 99, tail: [{ digest: 'search:x', result: 'same' }] };
+    const asked = { ...call({}), pendingEqual: 0, polling: false };
+    expect(admitCall(stale, asked, limits).type).toBe('run');
+    expect(admitCall(stale, asked).type).toBe('refuse');
+    expect(admitCall(stale, { ...asked, digest: 'search:new' }).type).toBe('run');
   });
 
   it('whose results change are none', () => {

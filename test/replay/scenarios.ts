@@ -5,9 +5,10 @@
 import type { Engine, RunHandle } from '../support/engine.js';
 import type { Model } from '../../src/models/model.js';
 import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
-import { backendTools } from '../support/backend-tools.js';
 import { perdureOf } from '../support/perdure-of.js';
 import { asks, byRequest, refusesKey } from '../support/recording-model.js';
+import { agentAsTool } from '../../src/tools/agent-tool.js';
+import { backendTool, backendTools } from '../support/backend-tools.js';
 
 /** Continue-as-new is suggested after this many events, so that recordings stay small. */
 export const eventsUntilContinueAsNew = 40;
@@ -71,6 +72,19 @@ export const scenarios: Record<string, Scenario> = {
     ...Array.from({ length: 4 }, () => ({ calls: [{ tool: 'look_up' }] })),
     { text: 'round and round' },
   ]),
+  'agent-same-answers': agent([
+    ...Array.from({ length: 8 }, (_, n) => ({ calls: [{ tool: 'browse', input: { page: n } }] })),
+    { text: 'the same page again' },
+  ]),
+  'agent-no-progress': agent([
+    ...Array.from({ length: 3 }, (_, n) => ({ calls: [refund(n), { tool: 'run_tests', input: { n } }] })),
+    { text: 'no further' },
+  ]),
+  'agent-children': agent([
+    { calls: ['a', 'b'].map((task) => ({ tool: 'clerk', input: { task } })) },
+    { calls: [{ tool: 'clerk', input: { task: 'c' } }] },
+    { text: 'all noted' },
+  ]),
   'agent-continue-as-new': agent([...Array.from({ length: 6 }, (_, n) => ({ calls: [refund(n)] })), { text: 'done' }]),
   'agent-cancelled': async (engine) => {
     engine.backend.script('refund', [{ status: 429, headers: { 'retry-after': '60' } }]);
@@ -114,7 +128,24 @@ export const scenarios: Record<string, Scenario> = {
 };
 
 async function startAgent(engine: Engine, model: Model, limits: object): Promise<RunHandle> {
-  const worker = await engine.worker({ model, tools: backendTools(engine.backend.url) });
+  const { url } = engine.backend;
+  const page = { items: Array.from({ length: 12 }, (_, n) => ({ id: `A-${n}`, title: `Item number ${n}` })) };
+  const clerk = agentAsTool({
+    name: 'clerk',
+    description: 'Notes its task.',
+    tools: ['refund'],
+    model: scriptedModel({
+      name: 'clerk',
+      turns: [({ task }) => ({ calls: [{ tool: 'refund', input: { task } }] }), { text: 'noted' }],
+    }),
+  });
+  const tools = [
+    ...backendTools(url),
+    backendTool(url, 'browse', { effect: 'read', execute: () => page }),
+    backendTool(url, 'run_tests', { effect: 'read', execute: ({ n }) => ({ round: n, failed: 5 }), progress: () => 5 }),
+    clerk,
+  ];
+  const worker = await engine.worker({ model, tools });
   return await engine.start(worker.taskQueue, { limits });
 }
 

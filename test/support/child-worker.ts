@@ -16,7 +16,7 @@ export interface ChildWorker extends AsyncDisposable {
  */
 export async function startChildWorker(
   engine: Engine,
-  options: Pick<ChildOptions, 'heartbeatTimeoutMs'>,
+  options: Pick<ChildOptions, 'heartbeatTimeoutMs' | 'taskQueue'>,
 ): Promise<ChildWorker> {
   const resolver = new URL('../typescript-resolver.ts', import.meta.url).href;
   const program = fileURLToPath(new URL('./worker-child.ts', import.meta.url));

@@ -72,19 +72,22 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-const OWNER = { name: 'perdure', password: 'p@ss/w#rd' };
-
 /**
  * Starts a PostgreSQL of its own on a free port of 127.0.0.1, with its data in a new folder. It asks for passwords, and
  * ends with this process. `fsync` is off by default: the processes of tests crash, their machine does not.
  */
-export async function startPostgres({ fsync = false, tls = false } = {}): Promise<PostgresServer> {
+export async function startPostgres({
+  fsync = false,
+  tls = false,
+  password = 'p@ss/w#rd',
+} = {}): Promise<PostgresServer> {
   if (binaries === undefined || postgresMissing !== undefined) throw new Error(postgresMissing);
+  const owner = { name: 'perdure', password };
   const folder = mkdtempSync(join(tmpdir(), 'perdure-pg-'));
   const data = join(folder, 'data');
   mkdirSync(data, { mode: 0o700 });
   const passwordFile = join(folder, 'password');
-  writeFileSync(passwordFile, OWNER.password);
+  writeFileSync(passwordFile, owner.password);
   if (user) for (const path of [folder, data, passwordFile]) chownSync(path, user.uid, user.gid);
   const asUser = user
     ? ['setpriv', `--reuid=${String(user.uid)}`, `--regid=${String(user.gid)}`, '--clear-groups', '--']
@@ -92,7 +95,7 @@ export async function startPostgres({ fsync = false, tls = false } = {}): Promis
   const [initdb = '', ...initdbArgs] = [...asUser, join(binaries, 'initdb')];
   execFileSync(initdb, [
     ...initdbArgs,
-    ...['-D', data, '-U', OWNER.name, '--pwfile', passwordFile, '--auth=scram-sha-256'],
+    ...['-D', data, '-U', owner.name, '--pwfile', passwordFile, '--auth=scram-sha-256'],
     ...['--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'],
   ]);
   const certificate = join(folder, 'server.crt');
@@ -102,7 +105,7 @@ export async function startPostgres({ fsync = false, tls = false } = {}): Promis
   const logPath = join(folder, 'log');
   let server: GuardedProcess | undefined;
 
-  const url: PostgresServer['url'] = (database, { name, password } = OWNER) =>
+  const url: PostgresServer['url'] = (database, { name, password } = owner) =>
     `postgres://${name}:${encodeURIComponent(password)}@127.0.0.1:${String(port)}/${database}`;
 
   async function run<R extends pg.QueryResultRow>(database: string, text: string, values?: unknown[]): Promise<R[]> {

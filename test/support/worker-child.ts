@@ -7,6 +7,7 @@ import { resolveConfig } from '../../src/config/resolve-config.js';
 import type { StoreChoice } from '../../src/store/open-store.js';
 import { createWorker } from '../../src/worker.js';
 import { backendTools } from './backend-tools.js';
+import { guardedTools } from './guarded-tools.js';
 import './quiet-runtime.js';
 
 export interface ChildOptions {
@@ -16,6 +17,8 @@ export interface ChildOptions {
   backendUrl: string;
   bundlePath: string;
   heartbeatTimeoutMs: number;
+  /** Default: the store's own. */
+  taskQueue?: string;
 }
 
 const options = JSON.parse(process.env['PERDURE_CHILD'] ?? '') as ChildOptions;
@@ -25,11 +28,12 @@ const worker = await createWorker({
   config: {
     ...defaults,
     store: options.store,
-    tools: backendTools(options.backendUrl),
+    tools: [...backendTools(options.backendUrl), ...guardedTools(options.backendUrl)],
     heartbeatTimeoutMs: options.heartbeatTimeoutMs,
   },
   connection,
   namespace: options.namespace,
+  ...(options.taskQueue === undefined ? {} : { taskQueue: options.taskQueue }),
   temporal: { workflowBundle: { codePath: options.bundlePath } },
 });
 process.once('SIGTERM', () => worker.shutdown());

@@ -13,28 +13,40 @@ import { AGENT_WORKFLOW_TYPE, taskQueueFor } from '../../../src/contract/task-qu
 import type { ScriptedReply } from '../../../src/models/scripted-model.js';
 import { openSqliteStore } from '../../../src/store/sqlite-store.js';
 import type { CallRecord, Store } from '../../../src/store/store.js';
-import { temporalServer } from '../../support/temporal-server.js';
 import type { Failpoint } from './failpoints.js';
 import { Oracle } from './oracle.js';
+import { TcpProxy } from './tcp-proxy.js';
 import type { WorkerSettings } from './worker-process.js';
 
 /** Until a lost worker's claim can be taken over: lease and grace, and the server's own reaction. */
 export const heartbeatTimeoutMs = 2_000;
 
 const quiet = () => undefined;
-let bundle: Promise<string> | undefined;
+/** The sources that workers run: this repository's, or a copy with something planted in it. */
+export const repository = new URL('../../../', import.meta.url);
+const bundles = new Map<string, Promise<string>>();
 
-/** The workflows as they are in `src` now; once for a test process. */
-function bundleOnce(): Promise<string> {
-  bundle ??= (async () => {
-    const logger = { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: console.warn, error: console.error };
-    const workflowsPath = fileURLToPath(new URL('../../../src/workflows/index.ts', import.meta.url));
-    const { code } = await bundleWorkflowCode({ workflowsPath, logger });
-    const path = join(await mkdtemp(join(tmpdir(), 'perdure-crash-bundle-')), 'bundle.js');
-    await writeFile(path, code);
-    return path;
-  })();
-  return bundle;
+/** File with the bundled workflows of these sources as they are now; made once for a process. */
+export function workflowBundle(sources = repository): Promise<string> {
+  const made =
+    bundles.get(sources.href) ??
+    (async () => {
+      const logger = { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: console.warn, error: console.error };
+      const workflowsPath = fileURLToPath(new URL('src/workflows/index.ts', sources));
+      const { code } = await bundleWorkflowCode({ workflowsPath, logger });
+      const path = join(await mkdtemp(join(tmpdir(), 'perdure-crash-bundle-')), 'bundle.js');
+      await writeFile(path, code);
+      return path;
+    })();
+  bundles.set(sources.href, made);
+  return made;
+}
+
+/** What a worker is told, and how its process is started. */
+interface WorkerOptions extends WorkerSettings {
+  /** Options of Node.js, besides this process's own. */
+  execArgv?: string[];
+  env?: Record<string, string>;
 }
 
 /** One worker process. */
@@ -115,7 +127,9 @@ export class CrashBench implements AsyncDisposable {
   readonly store: Store;
   readonly taskQueue: string;
   readonly #server: { address: string; namespace: string };
+  readonly #sources: URL;
   readonly #workers: CrashWorker[] = [];
+  readonly #wires: TcpProxy[] = [];
   #runs = 0;
 
   private constructor(fields: {
@@ -124,6 +138,7 @@ export class CrashBench implements AsyncDisposable {
     client: Client;
     store: Store;
     server: { address: string; namespace: string };
+    sources: URL;
   }) {
     this.rootDir = fields.rootDir;
     this.storePath = join(fields.rootDir, 'store.db');
@@ -131,30 +146,34 @@ export class CrashBench implements AsyncDisposable {
     this.client = fields.client;
     this.store = fields.store;
     this.#server = fields.server;
+    this.#sources = fields.sources;
     this.taskQueue = taskQueueFor(fields.store.storeId);
   }
 
-  static async open(server = temporalServer()): Promise<CrashBench> {
+  /** On the server of the test run, with workers of this repository's sources, unless told otherwise. */
+  static async open(given?: { address: string; namespace: string }, sources = repository): Promise<CrashBench> {
+    // Not imported by `npm run crash`: vitest cannot be, outside a test.
+    const server = given ?? (await import('../../support/temporal-server.js')).temporalServer();
     const rootDir = await mkdtemp(join(tmpdir(), 'perdure-crash-'));
     const oracle = await Oracle.start(join(rootDir, 'oracle.jsonl'));
     const store = await openSqliteStore({ path: join(rootDir, 'store.db') });
     const connection = await Connection.connect({ address: server.address });
     const client = new Client({ connection, namespace: server.namespace });
-    return new CrashBench({ rootDir, oracle, client, store, server });
+    return new CrashBench({ rootDir, oracle, client, store, server, sources });
   }
 
   /** Starts a worker process and waits until it polls; with `after`, not before that. */
   async worker(
     failpoints: Failpoint[] = [],
-    options: Partial<WorkerSettings> = {},
+    options: Partial<WorkerOptions> = {},
     after: Promise<void> = Promise.resolve(),
   ): Promise<CrashWorker> {
     await after;
-    const settings: WorkerSettings = {
+    const settings: WorkerOptions = {
       ...this.#server,
       taskQueue: this.taskQueue,
       storePath: this.storePath,
-      bundlePath: await bundleOnce(),
+      bundlePath: await workflowBundle(this.#sources),
       oracleUrl: this.oracle.url,
       heartbeatTimeoutMs,
       shutdownGraceMs: 1_000,
@@ -162,9 +181,11 @@ export class CrashBench implements AsyncDisposable {
       withoutTools: [],
       ...options,
     };
-    const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), {
+    const { execArgv = [], env = {}, ...rest } = settings;
+    const child = fork(fileURLToPath(new URL('test/crash/support/worker-process.ts', this.#sources)), {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: { ...process.env, PERDURE_CRASH_WORKER: JSON.stringify(settings) },
+      execArgv: [...process.execArgv, ...execArgv],
+      env: { ...process.env, ...env, PERDURE_CRASH_WORKER: JSON.stringify(rest) },
     });
     const worker = new CrashWorker(child);
     this.#workers.push(worker);
@@ -174,9 +195,13 @@ export class CrashBench implements AsyncDisposable {
   /** Starts a run whose model says `script`, turn by turn. */
   async run(script: ScriptedReply[]): Promise<CrashRun> {
     this.#runs += 1;
-    const runKey = `crash-${this.taskQueue}-${this.#runs}`;
+    return await this.start(`crash-${this.taskQueue}-${this.#runs}`, script);
+  }
+
+  /** As `run`, under a name of the caller's; with `client`, by that one. */
+  async start(runKey: string, script: ScriptedReply[], client = this.client): Promise<CrashRun> {
     const input: AgentRunInput = { task: JSON.stringify(script), runKey };
-    const handle = await this.client.workflow.start(AGENT_WORKFLOW_TYPE, {
+    const handle = await client.workflow.start(AGENT_WORKFLOW_TYPE, {
       taskQueue: this.taskQueue,
       workflowId: runKey,
       // What a task costs that was handed to a stopped worker.
@@ -200,11 +225,31 @@ export class CrashBench implements AsyncDisposable {
     return this.run([{ calls }, { text: 'all done' }] as ScriptedReply[]);
   }
 
+  /**
+   * As `worker`, on a wire of its own to the server. A worker that is to be stopped needs one: `stopped` cuts it, for the
+   * polls of a stopped process would swallow task after task until each times out.
+   */
+  async sleeper(
+    failpoint: Failpoint,
+    options: Partial<WorkerOptions> = {},
+  ): Promise<CrashWorker & { stopped(): Promise<void> }> {
+    const wire = await TcpProxy.open(Number(this.#server.address.split(':')[1]));
+    this.#wires.push(wire);
+    const worker = await this.worker([failpoint], { ...options, address: `127.0.0.1:${wire.port}` });
+    const stopped = async (): Promise<void> => {
+      await worker.reached(`failpoint ${failpoint.at}`);
+      wire.set('cut');
+      wire.set('pass');
+    };
+    return Object.assign(worker, { stopped });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const worker of this.#workers) {
       worker.signal('SIGKILL');
       await worker.ended();
     }
+    for (const wire of this.#wires) await wire[Symbol.asyncDispose]();
     await this.store.close();
     await this.client.connection.close();
     await this.oracle[Symbol.asyncDispose]();

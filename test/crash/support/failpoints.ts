@@ -2,6 +2,7 @@
  * Failpoints of a worker process: named moments of a call at which the process kills, stops or blocks itself. They are put
  * around the methods that mark those moments, so that the product's code knows nothing of them.
  */
+import { createRequire } from 'node:module';
 import { Claim } from '../../../src/activities/claim.js';
 import { ConversationCache } from '../../../src/activities/conversation-cache.js';
 
@@ -23,7 +24,13 @@ export type Moment =
   | 'reconciling'
   | 'model-asked'
   | 'model-answered'
-  | 'turn-committed';
+  | 'turn-committed'
+  /** A workflow task has come, nothing of it is done. */
+  | 'workflow-task'
+  /** The workflow has made its commands, the server has none of them. */
+  | 'workflow-task-done'
+  /** One of those commands is to continue as new. */
+  | 'continue-as-new';
 
 export interface Failpoint {
   at: Moment;
@@ -33,6 +40,8 @@ export interface Failpoint {
   action: 'kill' | 'stop' | 'pause' | { blockMs: number };
   /** How often; default once. */
   times?: number;
+  /** So many times it is passed over first. */
+  after?: number;
 }
 
 let armed: Failpoint[] = [];
@@ -45,6 +54,10 @@ export function arm(failpoints: Failpoint[]): void {
 export function reach(at: Moment, tool?: string): void {
   const failpoint = armed.find((one) => one.at === at && (one.tool === undefined || one.tool === tool));
   if (!failpoint) return;
+  if (failpoint.after !== undefined && failpoint.after > 0) {
+    failpoint.after -= 1;
+    return;
+  }
   failpoint.times = (failpoint.times ?? 1) - 1;
   if (failpoint.times === 0) armed = armed.filter((one) => one !== failpoint);
   const { action } = failpoint;
@@ -74,8 +87,30 @@ async function pass(at: Moment, tool: string): Promise<void> {
   await resume.promise;
 }
 
-/** Puts the moments of the ledger and of model turns around the methods that mark them. */
+interface WorkflowCompletion {
+  successful?: { commands?: { continueAsNewWorkflowExecution?: unknown }[] | null } | null;
+}
+
+/** What the SDK's worker asks for each workflow task; the code itself runs in a thread of its own. */
+const { VMWorkflowThreadProxy } = createRequire(import.meta.url)('@temporalio/worker/lib/workflow/threaded-vm') as {
+  VMWorkflowThreadProxy: { prototype: { activate(activation: unknown): Promise<WorkflowCompletion> } };
+};
+
+function installWorkflowFailpoints(): void {
+  const { activate } = VMWorkflowThreadProxy.prototype;
+  VMWorkflowThreadProxy.prototype.activate = async function (activation) {
+    reach('workflow-task');
+    const completion = await activate.call(this, activation);
+    const commands = completion.successful?.commands ?? [];
+    if (commands.some((command) => command.continueAsNewWorkflowExecution)) reach('continue-as-new');
+    if (commands.length > 0) reach('workflow-task-done');
+    return completion;
+  };
+}
+
+/** Puts the moments of the ledger, of model turns and of workflow tasks around the methods that mark them. */
 export function installFailpoints(): void {
+  installWorkflowFailpoints();
   const { take, begin, settle } = Claim.prototype;
   Claim.prototype.take = async function () {
     await pass('before-claim', this.tool);

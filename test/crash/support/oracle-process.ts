@@ -5,45 +5,82 @@
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Arrival, OracleMode, OracleRequest } from './oracle.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Arrival, BackendStep, OracleLine, OracleMode, OracleRequest } from './oracle.js';
 
 const file = openSync(process.argv[2] as string, 'a');
 const arrivals: Arrival[] = [];
+/** Keys whose work was done and is remembered. */
+const known = new Set<string>();
+/** Requests so far, by key. */
+const asked = new Map<string, number>();
 const modes = new Map<string, OracleMode>();
 const held = new Set<() => void>();
 const fenced = new Map<string, number>();
 
-function record(request: OracleRequest): Arrival {
-  // A keyed backend does the work of one key once; one by nature overwrites; any other does it again.
-  const repeats = request.tool.startsWith('keyed') && arrivals.some(({ key, effect }) => effect && key === request.key);
-  const arrival: Arrival = { ...request, effect: !repeats, atMs: Date.now() };
-  writeSync(file, `${JSON.stringify(arrival)}\n`);
+function write(line: OracleLine): void {
+  writeSync(file, `${JSON.stringify(line)}\n`);
   fsyncSync(file);
+}
+
+function record(request: OracleRequest): void {
+  // A keyed backend does the work of one key once; one by nature overwrites; any other does it again.
+  const effect = !(request.tool.startsWith('keyed') && known.has(request.key));
+  const arrival: Arrival = { ...request, effect, atMs: Date.now() };
+  write({ ...arrival, worked: true });
+  known.add(request.key);
   arrivals.push(arrival);
-  return arrival;
+}
+
+function refuse(response: ServerResponse, status: number, request: OracleRequest, error: string): void {
+  write({ ...request, effect: false, worked: false, atMs: Date.now() });
+  answer(response, status, { error });
 }
 
 function hold(): Promise<void> {
   return new Promise((resolve) => held.add(resolve));
 }
 
-async function act(request: OracleRequest, response: ServerResponse): Promise<void> {
-  const mode = modes.get(request.tool) ?? { type: 'answer' };
+/** The mode that this request meets. */
+function modeOf(tool: string): OracleMode {
+  const mode = modes.get(tool) ?? { type: 'answer' };
+  if ('after' in mode && mode.after !== undefined && mode.after > 0) {
+    mode.after -= 1;
+    return { type: 'answer' };
+  }
   if ('times' in mode && mode.times !== undefined) {
     mode.times -= 1;
-    if (mode.times === 0) modes.delete(request.tool);
+    if (mode.times === 0) modes.delete(tool);
   }
-  if (mode.type === 'refuse') return answer(response, 422, { error: 'the backend refuses this' });
-  if (mode.type === 'down' && Date.now() < mode.untilMs) return answer(response, 503, { error: 'down' });
+  return mode;
+}
+
+function stepOf(request: OracleRequest): BackendStep {
+  const before = asked.get(request.key) ?? 0;
+  asked.set(request.key, before + 1);
+  return request.backend?.[before] ?? { answer: 'ok' };
+}
+
+async function act(request: OracleRequest, response: ServerResponse): Promise<void> {
+  const mode = modeOf(request.tool);
+  const step = stepOf(request);
+  if (mode.type === 'refuse') return refuse(response, 422, request, 'the backend refuses this');
+  if (mode.type === 'down' && Date.now() < mode.untilMs) return refuse(response, 503, request, 'down');
   if (mode.type === 'hold') await hold();
   if (mode.type === 'hold-then-503') {
     await hold();
-    return answer(response, 503, { error: 'down' });
+    return refuse(response, 503, request, 'down');
   }
-  if ((fenced.get(request.key) ?? 0) >= request.attempt) return answer(response, 409, { error: 'fenced' });
+  if (step.beforeMs !== undefined) await sleep(step.beforeMs);
+  if (step.answer === 'refuse') return refuse(response, 409, request, 'the backend has its reasons');
+  if (step.answer === 'down') return refuse(response, 503, request, 'down');
+  if ((fenced.get(request.key) ?? 0) >= request.attempt) return refuse(response, 409, request, 'fenced');
   record(request);
-  if (mode.type === 'commit-then-silence') return;
-  if (mode.type === 'commit-then-500') return answer(response, 500, { error: 'crashed after its commit' });
+  if (step.afterMs !== undefined) await sleep(step.afterMs);
+  if (mode.type === 'commit-then-silence' || step.answer === 'silence') return;
+  if (mode.type === 'commit-then-500' || step.answer === '500') {
+    return answer(response, 500, { error: 'crashed after its commit' });
+  }
   if (mode.type === 'commit-then-hold') await hold();
   answer(response, 200, { done: request.key });
 }
@@ -64,6 +101,9 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
       for (const release of held) release();
       held.clear();
       modes.clear();
+      return answer(response, 200, {});
+    case '/forget':
+      known.clear();
       return answer(response, 200, {});
     case '/arrivals':
       return answer(response, 200, arrivals);

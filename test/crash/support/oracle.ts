@@ -9,6 +9,23 @@ export interface OracleRequest {
   /** Digest of the arguments. */
   digest: string;
   attempt: number;
+  /** The call, in words of the test: what an effect is counted by where keys are not to be trusted. */
+  of: string;
+  /** How the call's requests are met, one after another; the rest are answered. Modes come first. */
+  backend?: BackendStep[];
+}
+
+/** How one request of a call is met. */
+export interface BackendStep {
+  /**
+   * `refuse` and `down` have no effect (409 and 503); `500` and `silence` have it and tell nobody. `silence` keeps the
+   * connection.
+   */
+  answer: 'ok' | 'refuse' | 'down' | '500' | 'silence';
+  /** Before the effect, milliseconds. */
+  beforeMs?: number;
+  /** From the effect to the answer, milliseconds. */
+  afterMs?: number;
 }
 
 /** One request that reached the backend and was worked off. `effect` is false where the backend knew the key. */
@@ -17,33 +34,49 @@ export interface Arrival extends OracleRequest {
   atMs: number;
 }
 
+/** A line of the oracle's log: `worked` is false where the request was refused and nothing was done. */
+export interface OracleLine extends Arrival {
+  worked: boolean;
+}
+
+/** `times`: for so many requests, default all. `after`: so many requests are answered first. */
+interface Counted {
+  times?: number;
+  after?: number;
+}
+
 export type OracleMode =
   | { type: 'answer' }
   /** The effect happens and no answer is ever sent. */
-  | { type: 'commit-then-silence'; times?: number }
-  | { type: 'commit-then-500'; times?: number }
+  | ({ type: 'commit-then-silence' } & Counted)
+  | ({ type: 'commit-then-500' } & Counted)
   /** A barrier: nothing happens until `release`. */
-  | { type: 'hold'; times?: number }
-  | { type: 'commit-then-hold'; times?: number }
+  | ({ type: 'hold' } & Counted)
+  | ({ type: 'commit-then-hold' } & Counted)
   /** Nothing happens until `release`, and then nothing but a 503. */
-  | { type: 'hold-then-503'; times?: number }
+  | ({ type: 'hold-then-503' } & Counted)
   | { type: 'down'; untilMs: number }
-  | { type: 'refuse'; times?: number };
+  | ({ type: 'refuse' } & Counted);
 
 /** The backend of the crash tests, from outside. */
 export class Oracle implements AsyncDisposable {
   readonly url: string;
+  readonly port: number;
+  /** JSON lines, each synced before its request was answered. */
+  readonly logPath: string;
   readonly #process: ReturnType<typeof fork>;
 
-  private constructor(process: ReturnType<typeof fork>, port: number) {
+  private constructor(process: ReturnType<typeof fork>, port: number, logPath: string) {
     this.#process = process;
+    this.port = port;
     this.url = `http://127.0.0.1:${port}`;
+    this.logPath = logPath;
   }
 
   static async start(file: string): Promise<Oracle> {
     const child = fork(fileURLToPath(new URL('./oracle-process.ts', import.meta.url)), [file]);
     const [{ port }] = (await once(child, 'message')) as [{ port: number }];
-    return new Oracle(child, port);
+    return new Oracle(child, port, file);
   }
 
   async mode(tool: string, mode: OracleMode): Promise<void> {
@@ -53,6 +86,11 @@ export class Oracle implements AsyncDisposable {
   /** Lets everything that is held go on, and ends every mode. */
   async release(): Promise<void> {
     await this.#post('/release', {});
+  }
+
+  /** Keys seen until now are forgotten: the same key is worked off again. */
+  async forgetKeys(): Promise<void> {
+    await this.#post('/forget', {});
   }
 
   async arrivals(tool: string): Promise<Arrival[]> {

@@ -3,11 +3,12 @@ import { NativeConnection } from '@temporalio/worker';
 import { digestOf } from '../../../src/policy/idempotency-key.js';
 import { scriptedModel, type ScriptedReply } from '../../../src/models/scripted-model.js';
 import { defineTool } from '../../../src/tools/define-tool.js';
+import { agentAsTool } from '../../../src/tools/agent-tool.js';
 import { ToolError } from '../../../src/tools/tool-error.js';
 import type { ToolContext, ToolOptions } from '../../../src/tools/tool.js';
 import { resolveConfig } from '../../../src/config/resolve-config.js';
 import { createWorker } from '../../../src/worker.js';
-import type { Arrival } from './oracle.js';
+import type { Arrival, BackendStep, OracleRequest } from './oracle.js';
 import { arm, installFailpoints, reach, resumePaused, type Failpoint } from './failpoints.js';
 import '../../support/quiet-runtime.js';
 
@@ -24,6 +25,14 @@ export interface WorkerSettings {
   failpoints: Failpoint[];
   /** Tools that its configuration does not have. */
   withoutTools: string[];
+  /** Deadline of one attempt of a tool. Default 8 s. */
+  toolTimeoutMs?: number;
+  /** How long the keyed tool's keys are good for. Default a day. */
+  keyTtlMs?: number;
+  /** How long an open breaker keeps calls off. Default 30 s. */
+  breakerCoolDownMs?: number;
+  /** Workflows that it keeps in memory. Default the SDK's. */
+  maxCachedWorkflows?: number;
 }
 
 const settings = JSON.parse(process.env['PERDURE_CRASH_WORKER'] as string) as WorkerSettings;
@@ -36,6 +45,9 @@ interface Input {
   of: string;
   /** Ends its worker at each start: `process.exit`, as running out of memory would. */
   kills?: boolean;
+  /** Takes memory until there is none left. */
+  hoards?: boolean;
+  backend?: BackendStep[];
 }
 
 function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>) {
@@ -44,11 +56,19 @@ function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>
     description: `Acts on the oracle as ${name}`,
     input: {
       type: 'object',
-      properties: { of: { type: 'string' }, kills: { type: 'boolean' } },
+      properties: {
+        of: { type: 'string' },
+        kills: { type: 'boolean' },
+        hoards: { type: 'boolean' },
+        backend: { type: 'array', items: { type: 'object' } },
+      },
       required: ['of'],
     },
-    timeoutMs: 8_000,
+    timeoutMs: settings.toolTimeoutMs ?? 8_000,
     budgetMs: 30_000,
+    breaker: { coolDownMs: settings.breakerCoolDownMs ?? 30_000 },
+    // A harness that makes one call in six fail would use up the default of 100.
+    retryBudget: { tokens: 1_000 },
     retry: {
       server_error: { baseDelayMs: 10, maxDelayMs: 20 },
       timeout: { baseDelayMs: 10, maxDelayMs: 20 },
@@ -57,14 +77,23 @@ function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>
     execute: async (input, ctx) => {
       reach('in-body', name);
       if (input.kills) process.kill(process.pid, 'SIGKILL');
+      if (input.hoards) hoard();
       const { idempotencyKey: key, attempt } = ctx;
-      const response = await post('/act', { tool: name, key, digest: digestOf({ ...input }), attempt }, ctx.signal);
+      const digest = digestOf({ ...input } as never);
+      const { of, backend } = input;
+      const request: OracleRequest = { tool: name, key, digest, attempt, of, ...(backend && { backend }) };
+      const response = await post('/act', request, ctx.signal);
       reach('answered', name);
       if (!response.ok) throw Object.assign(new Error(await response.text()), { status: response.status });
       return await response.json();
     },
     ...options,
   });
+}
+
+function hoard(): never {
+  const kept: number[][] = [];
+  for (;;) kept.push(Array.from({ length: 1_000_000 }, (_, index) => index + kept.length));
 }
 
 async function found(ctx: ToolContext): Promise<boolean> {
@@ -74,7 +103,7 @@ async function found(ctx: ToolContext): Promise<boolean> {
 
 const tools = [
   backendTool('read', { effect: 'read' }),
-  backendTool('keyed', { effect: { idempotent: 'key' } }),
+  backendTool('keyed', { effect: { idempotent: 'key', keyTtlMs: settings.keyTtlMs ?? 86_400_000 } }),
   backendTool('nature', { effect: { idempotent: 'nature' } }),
   backendTool('once', { effect: 'once' }),
   backendTool('once_found', {
@@ -101,6 +130,8 @@ const tools = [
       throw new ToolError({ class: 'network_error', effect: 'none', publicMessage: 'stopped before it was sent' });
     },
   }),
+  // Its task holds the child's script.
+  agentAsTool({ name: 'agent', description: 'Does a script of its own' }),
 ];
 
 /** The run's task holds its script: the model is a function of the conversation alone. */
@@ -141,6 +172,7 @@ const worker = await createWorker({
   temporal: {
     workflowBundle: { codePath: settings.bundlePath },
     shutdownGraceTime: settings.shutdownGraceMs,
+    ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
     // A stopped process still has its polls at the server, which hands it a task for each of them, to be timed out.
     maxConcurrentActivityTaskPolls: 1,
     maxConcurrentWorkflowTaskPolls: 2,

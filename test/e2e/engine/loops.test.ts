@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { endlessScript } from '../../../src/models/scripted-model.js';
+import { ToolError } from '../../../src/tools/tool-error.js';
 import { backendTool, backendTools } from '../../support/backend-tools.js';
 import { temporalServer } from '../../support/temporal-server.js';
 import { openEngine, type Engine } from '../../support/engine.js';
@@ -62,6 +63,79 @@ describe('a model that repeats itself', () => {
     });
     const run = await engine.start(worker.taskQueue, {});
     expect(await run.result()).toMatchObject({ status: 'completed', counters: { calls: 9, failures: 0 } });
+  });
+});
+
+describe('a tool that measures what is left to do', () => {
+  /** A test runner whose rounds leave so many tests failing; the model edits in between, as honest models do. */
+  const rounds = async (failing: number[]) => {
+    const turns = failing.flatMap((_, n) => [
+      { calls: [{ tool: 'edit', input: { n } }] },
+      { calls: [{ tool: 'run_tests' }] },
+    ]);
+    const model = recording(
+      endlessScript((turn, { tools }) => (tools.length === 0 ? { text: 'so far' } : (turns[turn] ?? { text: 'done' }))),
+    );
+    let round = 0;
+    const runTests = backendTool(url(), 'run_tests', {
+      effect: 'read',
+      failureOutput: 'verbatim',
+      progress: (answer) => Number(/(\d+) tests? failed/.exec(JSON.stringify(answer))?.[1] ?? 0),
+      execute: () => {
+        const left = failing[round++] ?? 0;
+        if (left === 0) return { passed: true };
+        throw new ToolError({
+          class: 'tool_error',
+          effect: 'none',
+          publicMessage: `round ${round}: ${left} tests failed`,
+        });
+      },
+    });
+    const edit = backendTool(url(), 'edit', { effect: { idempotent: 'nature' }, execute: () => ({ ok: true }) });
+    const worker = await engine.worker({ model, tools: [runTests, edit] });
+    return await engine.start(worker.taskQueue, { limits: { steps: null } });
+  };
+
+  it('ends the run where that does not become less for two rounds', async () => {
+    const run = await rounds([5, 5, 5, 5]);
+    expect(await run.result()).toMatchObject({
+      status: 'capped',
+      answer: 'so far',
+      termination: {
+        reason: 'no_progress',
+        summary: 'the work went on, but what is left to do did not become less',
+      },
+      counters: { calls: 6 },
+    });
+    expect(
+      (await run.calls()).filter(({ row }) => row.tool === 'run_tests').map(({ row }) => row.outcome?.progress),
+    ).toEqual([5, 5, 5]);
+  });
+
+  it('lets it go on while it becomes less', async () => {
+    const run = await rounds([9, 8, 7, 5, 3, 0]);
+    expect(await run.result()).toMatchObject({ status: 'completed', answer: 'done', counters: { calls: 12 } });
+  });
+
+  it('and cannot be measured is called all the same, and the operator is told', async () => {
+    const tool = backendTool(url(), 'run_tests', {
+      effect: 'read',
+      execute: () => ({ passed: true }),
+      progress: () => {
+        throw new Error('no such report');
+      },
+    });
+    const worker = await engine.worker({
+      model: script({ calls: [{ tool: 'run_tests' }] }, { text: 'done' }),
+      tools: [tool],
+    });
+    const run = await engine.start(worker.taskQueue, {});
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(engine.log.find(({ message }) => message === 'progress could not be measured')?.fields).toMatchObject({
+      tool: 'run_tests',
+      call_id: 'c1.0',
+      error: 'Error: no such report',
+    });
   });
 });
 

@@ -1,0 +1,261 @@
+/**
+ * What is left of a run when it is over, from three witnesses that know nothing of each other: the server's history (by the
+ * plain client), the store's rows (by plain SQL) and the oracle's log. No code of the product reads any of it.
+ */
+import { readFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import type { Client } from '@temporalio/client';
+import type { temporal } from '@temporalio/proto';
+import type { OracleLine } from '../support/oracle.js';
+import type { Program } from './program.js';
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = Record<string, Json>;
+export type History = temporal.api.history.v1.IHistory;
+type HistoryEvent = temporal.api.history.v1.IHistoryEvent;
+
+/** One activity of an execution, from its scheduling to its end. */
+export interface ActivityEvidence {
+  type: string;
+  id: string;
+  input: JsonObject;
+  scheduledAt: number;
+  /** Absent where the execution closed before. */
+  endedAt?: number;
+  ended?: 'completed' | 'failed' | 'cancelled' | 'timed out';
+  result?: Json;
+  endedAtMs?: number;
+}
+
+export interface Execution {
+  runId: string;
+  history: History;
+  /** Input of the workflow. */
+  input: JsonObject;
+  activities: ActivityEvidence[];
+  /** How it closed, as the event's name says it. */
+  closed: 'completed' | 'failed' | 'cancelled' | 'terminated' | 'continued' | 'open';
+  result?: Json;
+  /** What continue-as-new carried on. */
+  carried?: JsonObject;
+  closedAtMs?: number;
+}
+
+export interface StoredCall {
+  key: string;
+  callId: string;
+  tool: string;
+  state: string;
+  starts: number;
+  outcome: JsonObject | null;
+  rendered: { content: string; failed: boolean } | null;
+  /** Starts whose failure an operator can read, with what was decided. */
+  attempts: { start: number; failure: JsonObject | null }[];
+}
+
+export interface StoredMessage {
+  role: string;
+  callId?: string;
+  content?: string;
+  calls?: { callId: string }[];
+}
+
+export interface RunEvidence {
+  program: Program;
+  workflowId: string;
+  runKey: string;
+  /** Every execution of the workflow id, oldest first: continued ones, and the branches of resets. */
+  executions: Execution[];
+  calls: StoredCall[];
+  /** From the root to the run's head. */
+  transcript: StoredMessage[];
+  /** The oracle's lines about this run's calls. */
+  lines: OracleLine[];
+  children: RunEvidence[];
+  /** Somebody cancelled it on purpose. */
+  cancelled: boolean;
+}
+
+/** Reads what all runs have left. The store's file is opened for reading; workers may be alive. */
+export class Witnesses {
+  readonly #client: Client;
+  readonly #store: DatabaseSync;
+  readonly #lines: OracleLine[];
+
+  constructor(options: { client: Client; storePath: string; oracleLog: string }) {
+    this.#client = options.client;
+    this.#store = new DatabaseSync(options.storePath, { readOnly: true });
+    this.#lines = readFileSync(options.oracleLog, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as OracleLine);
+  }
+
+  close(): void {
+    this.#store.close();
+  }
+
+  async ask(run: { program: Program; workflowId: string; cancelled: boolean }): Promise<RunEvidence> {
+    const { program, workflowId, cancelled } = run;
+    const executions = await this.#executions(workflowId);
+    const runKey = executions[0]?.input['runKey'];
+    if (typeof runKey !== 'string') throw new Error(`${workflowId}: the input of its first execution has no runKey`);
+    const labels = new Set(program.calls.map(({ of }) => of));
+    const children: RunEvidence[] = [];
+    for (const { callId, child } of program.calls) {
+      const childId = `${workflowId}/${callId}`;
+      if (child && (await this.#exists(childId))) {
+        children.push(await this.ask({ program: child, workflowId: childId, cancelled }));
+      }
+    }
+    return {
+      program,
+      workflowId,
+      runKey,
+      executions,
+      calls: this.#calls(runKey),
+      transcript: this.#transcript(runKey),
+      lines: this.#lines.filter(({ of }) => labels.has(of)),
+      children,
+      cancelled,
+    };
+  }
+
+  async #exists(workflowId: string): Promise<boolean> {
+    try {
+      await this.#client.workflow.getHandle(workflowId).describe();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #executions(workflowId: string): Promise<Execution[]> {
+    const found: Execution[] = [];
+    // The newest is asked for by id: the list may not have it yet.
+    const newest = (await this.#client.workflow.getHandle(workflowId).describe()).runId;
+    const runIds = new Map<string, number>([[newest, Infinity]]);
+    for await (const info of this.#client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+      if (info.runId !== newest) runIds.set(info.runId, info.startTime.getTime());
+    }
+    for (const [runId] of [...runIds].sort((a, b) => a[1] - b[1])) {
+      found.push(readExecution(runId, await this.#client.workflow.getHandle(workflowId, runId).fetchHistory()));
+    }
+    return found;
+  }
+
+  #calls(runKey: string): StoredCall[] {
+    const attempts = this.#store.prepare('SELECT start, failure FROM attempts WHERE key = ? ORDER BY start');
+    return this.#store
+      .prepare('SELECT key, call_id, tool, state, starts, outcome, rendered FROM calls WHERE run_key = ?')
+      .all(runKey)
+      .map((row) => ({
+        key: String(row['key']),
+        callId: String(row['call_id']),
+        tool: String(row['tool']),
+        state: String(row['state']),
+        starts: Number(row['starts']),
+        outcome: parsed(row['outcome']) as JsonObject | null,
+        rendered: parsed(row['rendered']) as StoredCall['rendered'],
+        attempts: attempts.all(String(row['key'])).map((attempt) => ({
+          start: Number(attempt['start']),
+          failure: parsed(attempt['failure']) as JsonObject | null,
+        })),
+      }));
+  }
+
+  #transcript(runKey: string): StoredMessage[] {
+    const node = this.#store.prepare(
+      'SELECT nodes.parent, bodies.bytes FROM nodes JOIN bodies ON bodies.id = nodes.body WHERE nodes.id = ?',
+    );
+    const messages: StoredMessage[] = [];
+    let id = this.#store.prepare('SELECT head FROM runs WHERE run_key = ?').get(runKey)?.['head'] ?? null;
+    while (id !== null) {
+      const row = node.get(id);
+      if (!row) throw new Error(`the store holds no node ${String(id)}`);
+      messages.unshift(JSON.parse(Buffer.from(row['bytes'] as Uint8Array).toString()) as StoredMessage);
+      id = row['parent'] ?? null;
+    }
+    return messages;
+  }
+}
+
+function parsed(text: unknown): Json {
+  return typeof text === 'string' ? (JSON.parse(text) as Json) : null;
+}
+
+interface Payloads {
+  payloads?: { data?: Uint8Array | null }[] | null;
+}
+
+function payload(payloads: Payloads | null | undefined): Json {
+  const data = payloads?.payloads?.[0]?.data;
+  return data?.length ? (JSON.parse(Buffer.from(data).toString()) as Json) : null;
+}
+
+function millisecondsOf({ eventTime }: HistoryEvent): number {
+  return Number(eventTime?.seconds ?? 0) * 1_000 + (eventTime?.nanos ?? 0) / 1e6;
+}
+
+function readExecution(runId: string, history: History): Execution {
+  const execution: Execution = { runId, history, input: {}, activities: [], closed: 'open' };
+  const byId = new Map<number, ActivityEvidence>();
+  for (const event of history.events ?? []) {
+    const at = Number(event.eventId);
+    const started = event.workflowExecutionStartedEventAttributes;
+    if (started) execution.input = payload(started.input) as JsonObject;
+    const scheduled = event.activityTaskScheduledEventAttributes;
+    if (scheduled) {
+      const activity: ActivityEvidence = {
+        type: scheduled.activityType?.name ?? '',
+        id: scheduled.activityId ?? '',
+        input: payload(scheduled.input) as JsonObject,
+        scheduledAt: at,
+      };
+      byId.set(at, activity);
+      execution.activities.push(activity);
+    }
+    const end = activityEnd(event);
+    const activity = end && byId.get(end.scheduled);
+    if (activity) {
+      Object.assign(activity, { endedAt: at, ended: end.ended, result: end.result, endedAtMs: millisecondsOf(event) });
+    }
+    readClose(execution, event);
+  }
+  return execution;
+}
+
+function activityEnd(
+  event: HistoryEvent,
+): { scheduled: number; ended: NonNullable<ActivityEvidence['ended']>; result?: Json } | undefined {
+  const completed = event.activityTaskCompletedEventAttributes;
+  if (completed) {
+    return { scheduled: Number(completed.scheduledEventId), ended: 'completed', result: payload(completed.result) };
+  }
+  const failed = event.activityTaskFailedEventAttributes;
+  if (failed) return { scheduled: Number(failed.scheduledEventId), ended: 'failed' };
+  const cancelled = event.activityTaskCanceledEventAttributes;
+  if (cancelled) return { scheduled: Number(cancelled.scheduledEventId), ended: 'cancelled' };
+  const timedOut = event.activityTaskTimedOutEventAttributes;
+  if (timedOut) return { scheduled: Number(timedOut.scheduledEventId), ended: 'timed out' };
+  return undefined;
+}
+
+function readClose(execution: Execution, event: HistoryEvent): void {
+  const close = (closed: Execution['closed']): void => {
+    execution.closed = closed;
+    execution.closedAtMs = millisecondsOf(event);
+  };
+  if (event.workflowExecutionCompletedEventAttributes) {
+    close('completed');
+    execution.result = payload(event.workflowExecutionCompletedEventAttributes.result);
+  }
+  if (event.workflowExecutionFailedEventAttributes) close('failed');
+  if (event.workflowExecutionCanceledEventAttributes) close('cancelled');
+  if (event.workflowExecutionTerminatedEventAttributes) close('terminated');
+  const continued = event.workflowExecutionContinuedAsNewEventAttributes;
+  if (continued) {
+    close('continued');
+    execution.carried = (payload(continued.input) as { carried: JsonObject }).carried;
+  }
+}
