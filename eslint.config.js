@@ -28,6 +28,7 @@ const boundaries = [
   { folder: 'config', except: edges },
   { folder: 'server', folders: ['contract', 'config'] },
   { folder: 'guards', folders: ['contract', 'policy', 'store', 'results', 'tools'] },
+  { folder: 'replay', folders: ['contract', 'config'] },
   { folder: 'activities', except: ['workflows', 'client', 'cli', 'worker'] },
   { folder: 'worker', except: ['workflows', 'client', 'cli'] },
   { folder: 'client', except: ['activities', 'cli'] },
@@ -118,7 +119,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['test/**/*.ts', 'examples/**/*.ts'],
+    files: ['test/**/*.ts', 'examples/**/*.ts', 'templates/**/*.ts'],
     rules: {
       // Tests read what JSON, fakes and servers give; asserting on it is their business.
       '@typescript-eslint/no-unsafe-assignment': 'off',

@@ -7,6 +7,7 @@ const onServer = [
   'test/crash/**/*.test.ts',
   'test/store/postgres-store.test.ts',
   'test/store/copy-store.test.ts',
+  'test/store/blob-bucket.test.ts',
 ];
 const onHistories = ['test/replay/**/*.test.ts'];
 

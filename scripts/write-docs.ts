@@ -3,7 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { failureTableMarkdown } from '../src/policy/failure-docs.js';
+import { cliMarkdown } from './cli-docs.js';
 
-const page = fileURLToPath(new URL('../docs/failures.md', import.meta.url));
-const style = await resolveConfig(page);
-writeFileSync(page, await format(failureTableMarkdown(), { ...style, filepath: page }));
+const pages = { 'failures.md': failureTableMarkdown(), 'cli.md': cliMarkdown() };
+for (const [name, text] of Object.entries(pages)) {
+  const page = fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
+  const style = await resolveConfig(page);
+  writeFileSync(page, await format(text, { ...style, filepath: page }));
+}

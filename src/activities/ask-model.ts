@@ -34,17 +34,23 @@ const modelPolicy = {
   exclusive: false,
 } as const satisfies ToolPolicy;
 
+/** One model turn to be asked for. */
+export interface ModelTurn {
+  model: Model;
+  question: Omit<ModelRequest, 'signal'>;
+  /** Of the turn: its attempts and waits are counted under it. */
+  key: string;
+  /** Asked once the request may be sent: a wait for the limiter is no start. */
+  countStart: () => Promise<number>;
+}
+
 /**
- * One request to the model, within the limits that the configuration sets to it. `countStart` is asked once the request
- * may be sent: a wait for the limiter is no start. Throws the mapper's failures: the next attempt's, or the turn's end
+ * One request to the model, within the limits that the configuration sets to it. The turn's time budget covers its attempts
+ * and the waits between them, not the time without a worker. Throws the mapper's failures: the next attempt's, or the turn's end
  * where retrying does not cure it.
  */
-export async function askModel(
-  services: Services,
-  model: Model,
-  question: Omit<ModelRequest, 'signal'>,
-  countStart: () => Promise<number>,
-): Promise<ModelReply> {
+export async function askModel(services: Services, turn: ModelTurn): Promise<ModelReply> {
+  const { model, question, key, countStart } = turn;
   const limiter = services.modelLimits ?? null;
   // Counting the characters of a long conversation costs more than the rest of a step.
   const estimate = limiter ? estimateInputTokens(question) : 0;
@@ -53,7 +59,7 @@ export async function askModel(
     {
       tool: `model:${model.name}`,
       policy: { ...modelPolicy, limiter },
-      key: '',
+      key,
       breakerKey: undefined,
       lockKey: undefined,
       tokens: estimate,
@@ -61,11 +67,11 @@ export async function askModel(
     { leaseMs: services.heartbeatTimeoutMs, random: () => services.random(), log: services.log },
   );
   const held = await guards.enter(Context.current().cancellationSignal);
-  if (held) throw heldUp(services, model, held);
+  if (held) throw await heldUp(services, turn, guards, held);
   try {
     const starts = await countStart();
     guards.begin();
-    const reply = await sendRequest(services, model, question, starts);
+    const reply = await sendRequest(services, turn, guards, starts);
     if (limiter) {
       const { inputTokens, outputTokens } = usageOf(reply, question, undefined);
       await guards.correctTokens(inputTokens + outputTokens - estimate);
@@ -77,23 +83,25 @@ export async function askModel(
 }
 
 /** The slot is given back until the limiter has room; a limit that leaves none within the turn's budget ends the turn. */
-function heldUp(services: Services, model: Model, { failure, waitMs }: HeldUp): Error {
+async function heldUp(
+  services: Services,
+  { model }: ModelTurn,
+  guards: CallGuards,
+  { failure, waitMs }: HeldUp,
+): Promise<Error> {
   const described = describeFailure(failure, {
     toolName: model.name,
     attempts: 0,
     redact: (text) => services.redactor.text(text),
   });
-  return sinceScheduledMs() + waitMs > modelPolicy.budgetMs ? turnFailed(described) : attemptFailed(described, waitMs);
-}
-
-function sinceScheduledMs(): number {
-  return Math.max(0, Date.now() - Context.current().info.scheduledTimestampMs);
+  const mayWait = await guards.mayWait(waitMs, modelPolicy.budgetMs);
+  return mayWait ? attemptFailed(described, waitMs) : turnFailed(described);
 }
 
 async function sendRequest(
   services: Services,
-  model: Model,
-  question: Omit<ModelRequest, 'signal'>,
+  { model, question }: ModelTurn,
+  guards: CallGuards,
   starts: number,
 ): Promise<ModelReply> {
   const sentAtMs = performance.now();
@@ -120,7 +128,7 @@ async function sendRequest(
     failure,
     policy: modelPolicy,
     starts,
-    spentMs: sinceScheduledMs(),
+    spentMs: (await guards.waitedMs()) + durationMs,
     mayHaveHappened: false,
     nowMs: Date.now(),
     cancelled: false,
@@ -139,7 +147,9 @@ async function sendRequest(
     retry: decision.retry,
     reason: services.redactor.text(failure.reason ?? ''),
   });
-  throw decision.retry ? attemptFailed(described, decision.delayMs) : turnFailed(described);
+  if (!decision.retry) throw turnFailed(described);
+  await guards.mayWait(Math.round(durationMs + decision.delayMs), Number.MAX_SAFE_INTEGER);
+  throw attemptFailed(described, decision.delayMs);
 }
 
 function failureOf(thrown: unknown): ClassifiedFailure {

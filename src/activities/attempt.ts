@@ -52,7 +52,7 @@ export async function prepareAttempt(
     return { status: 'refused', outcome: await recorder.refuse(failure) };
   };
   if (!tool) return await refuse({ class: 'unknown_tool', effectState: 'none' });
-  if (!live) return await refuse(withoutTool(call.tool));
+  if (!live) return await refuse(await withoutTool(services, call));
 
   let args = await loadArguments(services.store, call.arguments);
   if (input.validate) {
@@ -92,8 +92,14 @@ export async function prepareAttempt(
 }
 
 /** The failure of a call whose tool no worker has; throws while it may still be offered to others. */
-function withoutTool(name: string): ClassifiedFailure {
-  if (Context.current().info.attempt <= offersWithoutTool) {
+async function withoutTool({ guards }: Services, { tool: name, key }: ToolCall): Promise<ClassifiedFailure> {
+  // Counted in the store, by the workers that were asked: the server's attempts also count what other workers met.
+  const { granted } = await guards.shared.applyShared(`without tool ${key}`, {
+    kind: 'wait',
+    waitMs: withoutToolDelayMs,
+    budgetMs: offersWithoutTool * withoutToolDelayMs,
+  });
+  if (granted) {
     throw notReady(
       `this worker's configuration has no tool "${name}", which the run was started with. Nothing was run. ` +
         'Deploy the tool again, or let a worker that has it take the call.',

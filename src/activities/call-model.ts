@@ -74,8 +74,15 @@ export async function callModel(
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
-  const question = questionOf(services, input, manifest, [...conversation, ...results]);
-  const reply = await askModel(services, model, question, () => starts ?? store.countTurnStart(turn, execution));
+  // Appended, not copied: at 10,000 steps the list has 20,000 messages.
+  conversation.push(...results);
+  const question = questionOf(services, input, manifest, conversation);
+  const reply = await askModel(services, {
+    model,
+    question,
+    key: `turn ${turn.runKey} ${turn.step} ${turn.take} ${turn.head} ${turn.settings}`,
+    countStart: () => starts ?? store.countTurnStart(turn, execution),
+  });
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, conversation, reply);
   const usage = usageOf(reply, question, model.prices);

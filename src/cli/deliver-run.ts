@@ -1,9 +1,11 @@
+import type { Command } from 'commander';
 import type { RunHandle } from '../client/run-handle.js';
 import type { AgentRunResult } from '../contract/run.js';
 import { exitCodeOf, exitCodes } from './exit-code.js';
 import { followRun } from './follow-run.js';
 import type { Engine, Platform } from './platform.js';
 import { paintRunState } from './render/state-word.js';
+import { jsonOption } from './registration.js';
 import { makeStyle } from './render/style.js';
 import { printable } from './render/text-width.js';
 
@@ -11,6 +13,14 @@ export interface DeliverOptions {
   /** Default: on a terminal, and where this process runs the server. */
   follow?: boolean;
   json?: boolean;
+}
+
+/** Adds the options of a command that ends in `deliverRun`. */
+export function addDelivery(command: Command): Command {
+  return command
+    .option('--follow', 'wait for the answer (the default on a terminal)')
+    .option('--no-follow', "print the run's id and leave")
+    .addOption(jsonOption());
 }
 
 /** A run that was just started or goes on: follows it and prints its answer, or says where it can be seen. The exit code. */

@@ -1,12 +1,10 @@
 import { PerdureError } from '../client/perdure-error.js';
 import type { RunDescription } from '../client/run-description.js';
 import type { RunHandle } from '../client/run-handle.js';
-import { LiveRegion } from './live-region.js';
 import type { Client, Platform } from './platform.js';
-import { progressBetween, renderLive, renderProgress } from './render/progress.js';
-import { makeStyle, type Style } from './render/style.js';
+import { ProgressView, type RunView } from './progress-view.js';
 
-/** A look every 300 ms reads as live; a long run's look costs more, and then looks are rarer. */
+/** A look every 300 ms reads as live; where a look takes long, looks are rarer. */
 const LOOK_EVERY_MS = 300;
 /** Looking takes this part of the time at most. */
 const LOOK_SHARE = 1 / 10;
@@ -15,19 +13,19 @@ const SERVER_SILENCE_MS = 30_000;
 /** How long nothing may happen before somebody looks for a worker, and again. */
 const QUIET_MS = 5_000;
 
-const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-
 export interface FollowOptions {
   platform: Platform;
   client: Client;
   run: RunHandle;
   /** Rejects where what this process runs for the run breaks down. */
   broken: Promise<never>;
+  /** Default: progress on standard error. */
+  view?: RunView;
 }
 
 /**
  * Shows a run's progress on standard error until the workflow has closed (`ended`) or a person pressed Ctrl-C
- * (`detached`): a few live lines on a terminal, plain lines in a pipe. Rejects with `server_unreachable` where the
+ * (`detached`). Rejects with `server_unreachable` where the
  * server is silent for 30 s.
  */
 export async function followRun(options: FollowOptions): Promise<'ended' | 'detached'> {
@@ -38,7 +36,7 @@ export async function followRun(options: FollowOptions): Promise<'ended' | 'deta
     interrupted = true;
     wake();
   });
-  const view = new ProgressView(platform);
+  const view = options.view ?? new ProgressView(platform);
   try {
     const lookout = new Lookout(options, view);
     for (;;) {
@@ -60,23 +58,25 @@ export async function followRun(options: FollowOptions): Promise<'ended' | 'deta
 /** Looks at the run and tells the view what is new. */
 class Lookout {
   readonly #options: FollowOptions;
-  readonly #view: ProgressView;
+  readonly #view: RunView;
+  readonly #run: { look(): Promise<RunDescription> };
   #last: RunDescription | undefined;
   #answeredAtMs: number;
   #changedAtMs: number;
 
-  constructor(options: FollowOptions, view: ProgressView) {
+  constructor(options: FollowOptions, view: RunView) {
     this.#options = options;
     this.#view = view;
+    this.#run = options.client.follow(options.run);
     this.#answeredAtMs = options.platform.nowMs();
     this.#changedAtMs = this.#answeredAtMs;
   }
 
   async look(): Promise<'open' | 'ended'> {
-    const { client, run, platform } = this.#options;
+    const { platform } = this.#options;
     let now: RunDescription;
     try {
-      now = await client.describe(run);
+      now = await this.#run.look();
     } catch (error) {
       return this.#bearSilence(error);
     }
@@ -109,50 +109,4 @@ class Lookout {
 function isClosed(run: RunDescription): boolean {
   if (run.server) return run.server.status !== 'running';
   return run.state !== 'running' && run.state !== 'waiting';
-}
-
-class ProgressView {
-  readonly #platform: Platform;
-  readonly #region: LiveRegion | undefined;
-  readonly #notes = new Set<string>();
-  #frame = 0;
-
-  constructor(platform: Platform) {
-    this.#platform = platform;
-    this.#region = platform.err.isTerminal ? new LiveRegion(platform.err) : undefined;
-  }
-
-  /** Shows what is new in `now`, and says whether anything is. */
-  show(before: RunDescription | undefined, now: RunDescription): boolean {
-    const style = this.#style();
-    const lines = progressBetween(before, now).flatMap((event) => renderProgress(event, style));
-    if (this.#region) {
-      const spinner = SPINNER[this.#frame++ % SPINNER.length] ?? '';
-      this.#region.update(lines, renderLive(now, spinner, style));
-    } else {
-      this.#print(lines);
-    }
-    return lines.length > 0;
-  }
-
-  /** Says something about the watching itself, once. */
-  note(text: string): void {
-    if (this.#notes.has(text)) return;
-    this.#notes.add(text);
-    this.clear();
-    this.#print([this.#style().colours.yellow(text)]);
-  }
-
-  clear(): void {
-    this.#region?.clear();
-  }
-
-  #print(lines: readonly string[]): void {
-    if (lines.length > 0) this.#platform.err.write(lines.map((line) => `${line}\n`).join(''));
-  }
-
-  #style(): Style {
-    const { colour, columns } = this.#platform.err;
-    return makeStyle({ colour, columns, nowMs: this.#platform.nowMs() });
-  }
 }

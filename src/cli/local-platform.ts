@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openParts } from '../client/open-parts.js';
@@ -7,14 +7,25 @@ import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { findConfigFile, loadConfig } from '../config/load-config.js';
 import type { ManifestTool } from '../contract/manifest.js';
+import type { RecordedExecution } from '../replay/recorded-execution.js';
+import type { ReplayedExecution } from '../replay/replay-executions.js';
 import { resolveModel } from '../models/resolve-model.js';
 import { type FoundServer, openServer, resolveServer, ServerUnreachableError } from '../server/connection.js';
 import type { DevServer } from '../server/dev-server.js';
 import { buildManifest } from '../tools/manifest.js';
+import type { CompletionValues } from './complete.js';
+import { createProject, type CreatedProject } from './create-project.js';
 import { exitCodes } from './exit-code.js';
+import { oneLine } from './render/text-width.js';
 import type { LocalWorker, LocalWorkerOptions } from './local-worker.js';
 import type { Client, Engine, OpenWorkerOptions, Platform, RunningWorker, Screen } from './platform.js';
 import { StreamScreen } from './stream-screen.js';
+
+/** Who only looks is not kept waiting: the store knows nearly all of it. A server that is there answers in a fraction. */
+const LOOK_TIMEOUT_MS = 2_000;
+
+/** As many as a shell can show. */
+const COMPLETED_RUNS = 100;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -24,11 +35,13 @@ export class LocalPlatform implements Platform {
   readonly err: Screen;
   readonly #cwd: string;
   readonly #env: Environment;
+  readonly #version: string;
   #configFile: string | undefined;
 
-  constructor(options: { cwd: string; env: Environment }) {
+  constructor(options: { cwd: string; env: Environment; version: string }) {
     this.#cwd = options.cwd;
     this.#env = options.env;
+    this.#version = options.version;
     this.out = new StreamScreen(process.stdout, options.env);
     this.err = new StreamScreen(process.stderr, options.env);
   }
@@ -65,15 +78,47 @@ export class LocalPlatform implements Platform {
     return buildManifest((await this.#loadConfig()).tools).tools;
   }
 
+  async createProject(dir: string): Promise<CreatedProject> {
+    return await createProject(resolve(this.#cwd, dir), { version: this.#version });
+  }
+
+  async completionValues({ run }: { run: string }): Promise<CompletionValues> {
+    const config = await this.#loadConfig();
+    const client = new Perdure(await openParts(config, undefined));
+    try {
+      const runs = await client.list({ limit: COMPLETED_RUNS });
+      const steps = runs.some(({ id }) => id === run) ? (await client.describe(await client.get(run))).steps : [];
+      return {
+        runs: runs.map(({ id, state, task }) => ({ id, about: oneLine(`${state}: ${task.slice(0, 60)}`) })),
+        tools: config.tools.map((tool) => tool.definition.name),
+        calls: steps.flatMap(({ calls }) => calls.map(({ callId, tool }) => ({ id: callId, about: oneLine(tool) }))),
+      };
+    } finally {
+      await client.close();
+    }
+  }
+
+  async *replay(executions: AsyncIterable<RecordedExecution>): AsyncGenerator<ReplayedExecution> {
+    const { workflowsPath } = await this.#loadConfig();
+    // Loaded here, as the worker is: its native part would cost every other command half a second.
+    const { replayLocally } = await import('./local-replay.js');
+    yield* replayLocally({ workflowsPath, executions });
+  }
+
+  async readHistory(file: string): Promise<RecordedExecution> {
+    const { readHistoryFile } = await import('../replay/recorded-execution.js');
+    return readHistoryFile(resolve(this.#cwd, file));
+  }
+
   async openClient(): Promise<Client> {
     const config = await this.#loadConfig();
     const server = await resolveServer({ rootDir: config.rootDir, env: this.#env });
     if (server.kind === 'none') return new Perdure(await openParts(config, undefined));
     try {
-      return new Perdure(await openParts(config, server));
+      return new Perdure(await openParts(config, server, { connectTimeoutMs: LOOK_TIMEOUT_MS }));
     } catch (error) {
       if (!(error instanceof ServerUnreachableError)) throw error;
-      this.err.write(`${error.message}\nWhat follows is what the store knew last.\n`);
+      this.err.write(`The server was not reached: ${error.message}\nWhat follows is what the store knew last.\n`);
       return new Perdure(await openParts(config, undefined));
     }
   }

@@ -8,8 +8,8 @@ import { runCommandLine } from './run-command-line.js';
  */
 export async function main(args: readonly string[]): Promise<number> {
   endQuietlyWithReader();
-  const platform = new LocalPlatform({ cwd: process.cwd(), env: process.env });
   const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
+  const platform = new LocalPlatform({ cwd: process.cwd(), env: process.env, version });
   return await runCommandLine(args, { platform, version, debug: Boolean(process.env['PERDURE_DEBUG']) });
 }
 

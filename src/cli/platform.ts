@@ -1,6 +1,10 @@
 /** What commands need of the world around them. The real one is in `local-platform.ts`; tests bring their own. */
 import type { ManifestTool } from '../contract/manifest.js';
 import type { Perdure } from '../client/perdure-client.js';
+import type { CompletionValues } from './complete.js';
+import type { CreatedProject } from './create-project.js';
+import type { RecordedExecution } from '../replay/recorded-execution.js';
+import type { ReplayedExecution } from '../replay/replay-executions.js';
 
 /** One of the process's output streams. */
 export interface Screen {
@@ -19,6 +23,9 @@ export type Client = Pick<
   | 'list'
   | 'describe'
   | 'describeCall'
+  | 'follow'
+  | 'limitsOf'
+  | 'transcript'
   | 'cancel'
   | 'retry'
   | 'resolve'
@@ -26,6 +33,8 @@ export type Client = Pick<
   | 'hasWorker'
   | 'stats'
   | 'failurePairs'
+  | 'histories'
+  | 'allHistories'
   | 'runUrl'
   | 'taskQueue'
   | 'close'
@@ -89,6 +98,14 @@ export interface Platform {
   onInterrupt(listener: () => void): () => void;
   /** The configuration's tools, as a run started now would pin them. */
   loadTools(): Promise<ManifestTool[]>;
+  /** Writes a new project; rejects with `usage` where it would overwrite anything. */
+  createProject(dir: string): Promise<CreatedProject>;
+  /** What a shell may complete with, from configuration and store alone. Rejects where either cannot be read. */
+  completionValues(line: { run: string }): Promise<CompletionValues>;
+  /** Replays histories with the configuration's workflow code, one after another as they come. */
+  replay(executions: AsyncIterable<RecordedExecution>): AsyncIterable<ReplayedExecution>;
+  /** A history that somebody exported; throws `ConfigError` where the file holds none. */
+  readHistory(file: string): Promise<RecordedExecution>;
   /** A client of the store, and of a server where one answers. */
   openClient(): Promise<Client>;
   /** A client of a server; starts the embedded one with a worker where there is none. `model` is checked for existence. */

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { completeWords } from './complete.js';
 import { exitCodes } from './exit-code.js';
 import { explainError } from './explain-error.js';
 import type { Platform } from './platform.js';
@@ -17,6 +18,11 @@ export async function runCommandLine(args: readonly string[], options: CommandLi
   const { platform } = options;
   let exitCode: number = exitCodes.done;
   const program = makeProgram(platform, options.version, (code) => (exitCode = code));
+  // How the script of `perdure completion` asks: perdure complete -- WORDS
+  if (args[0] === 'complete' && args[1] === '--') {
+    await completeWords(platform, program, args.slice(2));
+    return exitCodes.done;
+  }
   if (args.length === 0) {
     program.outputHelp({ error: true });
     return exitCodes.usage;

@@ -12,12 +12,16 @@ const USUAL_UI = { address: '127.0.0.1:7233', url: 'http://localhost:8233' };
  * Opens the configuration's store and, where one is given, a connection to the server. `Perdure.close` closes both.
  * Throws `StoreError` and `ServerUnreachableError`, and leaves nothing open then.
  */
-export async function openParts(config: ResolvedConfig, server: FoundServer | undefined): Promise<PerdureParts> {
+export async function openParts(
+  config: ResolvedConfig,
+  server: FoundServer | undefined,
+  options: { connectTimeoutMs?: number } = {},
+): Promise<PerdureParts> {
   const store = await openStore(config.store);
   const redactor = createRedactor({ secrets: config.secrets });
   if (!server) return { store, server: undefined, redactor };
   try {
-    const connection = await connectClient(server);
+    const connection = await connectClient(server, options.connectTimeoutMs);
     const { namespace, address } = server;
     const uiUrl = server.uiUrl ?? (address === USUAL_UI.address ? USUAL_UI.url : undefined);
     return { store, server: new TemporalRuns({ connection, namespace, address, uiUrl }), redactor };

@@ -6,6 +6,7 @@ import type { AgentRunInput, AgentRunResult, RunStatus } from '../contract/run.j
 import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import { resolveServer } from '../server/connection.js';
+import type { RecordedExecution } from '../replay/recorded-execution.js';
 import type { Outcome } from '../contract/call.js';
 import { createRedactor } from '../policy/redaction.js';
 import type { RunRecord } from '../store/store.js';
@@ -17,7 +18,7 @@ import { type FailurePair, FailureRecords, type StatsOptions } from './failure-r
 import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
-import { type ListOptions, type PerdureParts, RunReader } from './run-reader.js';
+import { type ListOptions, type PerdureParts, RunReader, type TranscriptEntry } from './run-reader.js';
 import { type RetryOptions, type RetryPlan, RunRetry } from './run-retry.js';
 import type { RunServer } from './run-server.js';
 
@@ -123,6 +124,21 @@ export class Perdure {
     return await this.#reader.describe(run);
   }
 
+  /** Looks at a run again and again, as `describe` does; each look reads only what is new. */
+  follow(run: RunHandle): { look(): Promise<RunDescription> } {
+    return this.#reader.follow(run);
+  }
+
+  /** The conversation that the run has reached, first message first. Empty for a person's own workflow. */
+  async transcript(run: RunHandle): Promise<TranscriptEntry[]> {
+    return await this.#reader.transcript(run);
+  }
+
+  /** The limits that a run was started with; `undefined` where no server tells. */
+  async limitsOf(run: RunHandle): Promise<RunLimits | undefined> {
+    return await this.#parts.server?.limits(run.runId);
+  }
+
   /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
   async describeCall(run: RunHandle, callId: string): Promise<CallDescription | undefined> {
     return await this.#reader.describeCall(run, callId);
@@ -168,6 +184,22 @@ export class Perdure {
       });
     }
     await this.#connected().cancel(run.runId);
+  }
+
+  /**
+   * The histories of a run's executions, the first one first, for replaying them. Rejects with `run_not_found` where the
+   * server has forgotten the run.
+   */
+  histories(run: RunHandle): AsyncIterable<RecordedExecution> {
+    return this.#connected().histories(run.runId);
+  }
+
+  /** The histories of all executions of the store's runs that are open, or closed within that time; default all. */
+  allHistories({ withinMs }: { withinMs?: number } = {}): AsyncIterable<RecordedExecution> {
+    return this.#connected().allHistories({
+      taskQueue: this.taskQueue,
+      ...(withinMs !== undefined && { closedSinceMs: Date.now() - withinMs }),
+    });
   }
 
   /**

@@ -48,6 +48,8 @@ export interface CallDescription {
   state: CallState;
   /** Starts of the body. */
   starts: number;
+  /** When the outcome was stored; absent where there is none in the ledger. */
+  endedAtMs?: number;
   /** From the first start to the outcome, waits included. */
   elapsedMs?: number;
   failure?: Failure;
@@ -155,7 +157,7 @@ function callIdOf(call: PreparedCall): string {
   return call.status === 'ready' ? call.call.callId : call.callId;
 }
 
-function keyOf(call: PreparedCall): string {
+export function keyOf(call: PreparedCall): string {
   return call.status === 'ready' ? call.call.key : call.outcome.key;
 }
 
@@ -210,6 +212,7 @@ function recordedPart(
   return {
     state: outcome?.status ?? stateWithoutOutcome(record),
     starts: row?.starts ?? outcome?.attempts ?? 0,
+    ...(row?.outcome && { endedAtMs: row.updatedAtMs }),
     ...(outcome && { elapsedMs: outcome.elapsedMs }),
     ...(failure && { failure }),
     ...(record?.rendered && { modelSees: record.rendered.content }),

@@ -1,34 +1,41 @@
+import type { FailureClass } from '../contract/failure.js';
 import type { AgentRunResult } from '../contract/run.js';
 import { taskQueueFor } from '../contract/task-queue.js';
-import type { RecordedCall } from '../contract/transcript.js';
+import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
 import type { Redactor } from '../policy/redaction.js';
 import type { RunRecord, Store } from '../store/store.js';
-import { turnsOf } from '../policy/resume-run.js';
 import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
 import {
   type CallDescription,
-  describeOwnCalls,
-  describeSteps,
   joinRuns,
   type RunDescription,
   type RunState,
   runState,
   type RunSummary,
-  type StoredTurn,
   summarizeRun,
   withWritten,
-  type WrittenCalls,
 } from './run-description.js';
+import { callsIn, RunSteps } from './run-steps.js';
 import type { RunServer, ServerRun } from './run-server.js';
 
 /** How many of the newest runs are looked at for a list, or for what a mistyped id could have meant. */
 const LISTED_RUNS = 1_000;
+/** Calls that are read at once for a list. */
+const PAGE_CALLS = 500;
 /** How many runs a list asks the server for one by one; more of them are shown as the store last knew them. */
 const ASKED_SINGLY = 50;
 
 export interface ListOptions {
   state?: RunState;
+  /** Only runs that called this tool. With `failureClass`: in which a call of it failed so. */
+  tool?: string;
+  /** Only runs in which a call failed with this class. */
+  failureClass?: FailureClass;
+  /** Only runs that started at this time or later, epoch milliseconds. */
+  startedSinceMs?: number;
+  /** Only runs that started before this time, epoch milliseconds. */
+  startedBeforeMs?: number;
   /** Default 1,000. */
   limit?: number;
 }
@@ -48,6 +55,21 @@ interface NamedRun {
   runKey: string | undefined;
 }
 
+/** One message of a run's conversation, as the model saw it. */
+export interface TranscriptEntry {
+  /** Node of the transcript. */
+  node: string;
+  /** The model turn that the message came from or answers; absent before the first. */
+  step?: number;
+  message: TranscriptMessage;
+}
+
+function isWanted(run: RunSummary, { state, startedSinceMs, startedBeforeMs }: ListOptions): boolean {
+  if (state !== undefined && run.state !== state) return false;
+  if (startedSinceMs !== undefined && run.startedAtMs < startedSinceMs) return false;
+  return startedBeforeMs === undefined || run.startedAtMs < startedBeforeMs;
+}
+
 /** Reads runs from the store and, where there is one, the server. Changes nothing. */
 export class RunReader {
   readonly #store: Store;
@@ -62,11 +84,36 @@ export class RunReader {
 
   /** The newest run first. */
   async list(options: ListOptions = {}): Promise<RunSummary[]> {
-    const limit = options.limit ?? LISTED_RUNS;
+    const { limit = LISTED_RUNS, ...filter } = options;
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
     // A state may be known from the server alone, so the store cannot choose by it.
-    const stored = await this.#store.listRuns({ limit: options.state === undefined ? limit : LISTED_RUNS });
-    const runs = joinRuns(stored, await this.#onServer(stored));
-    return runs.filter((run) => options.state === undefined || run.state === options.state).slice(0, limit);
+    const stored = await this.#store.listRuns({ limit: isFiltered ? LISTED_RUNS : limit });
+    const [onServer, called] = await Promise.all([this.#onServer(stored), this.#runsWithCall(filter)]);
+    return joinRuns(stored, onServer)
+      .filter((run) => isWanted(run, filter) && (!called || (run.runKey !== undefined && called.has(run.runKey))))
+      .slice(0, limit);
+  }
+
+  /** Keys of the runs with a call as wanted; `undefined` where none is. Reads the store's calls page by page. */
+  async #runsWithCall(filter: ListOptions): Promise<Set<string> | undefined> {
+    const { tool, failureClass, startedSinceMs = 0 } = filter;
+    if (tool === undefined && failureClass === undefined) return undefined;
+    const found = new Set<string>();
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const page: Awaited<ReturnType<Store['listCallsSince']>> = await this.#store.listCallsSince({
+        // A run's calls come after its start.
+        sinceMs: startedSinceMs,
+        after,
+        limit: PAGE_CALLS,
+      });
+      for (const { row } of page.calls) {
+        if (tool !== undefined && row.tool !== tool) continue;
+        const failure = row.outcome && 'failure' in row.outcome ? row.outcome.failure.class : undefined;
+        if (failureClass === undefined || failure === failureClass) found.add(row.runKey);
+      }
+      after = page.next;
+    }
+    return found;
   }
 
   /** The agent's runs on the server, and those of people's own workflows that the store takes for running. */
@@ -92,6 +139,13 @@ export class RunReader {
   }
 
   async describe(run: NamedRun): Promise<RunDescription> {
+    return await this.#describe(run, (stored) => this.stepsOf(stored));
+  }
+
+  async #describe(
+    run: NamedRun,
+    stepsOf: (stored: RunRecord) => Promise<RunDescription['steps']>,
+  ): Promise<RunDescription> {
     const [stored, server] = await Promise.all([this.recordOf(run), this.#server?.describe(run.runId)]);
     if (!stored && !server) {
       throw new PerdureError('run_not_found', `There is no run "${run.runId}".`, {
@@ -102,32 +156,24 @@ export class RunReader {
     return {
       ...summary,
       ...(summary.result && { result: await this.withWholeAnswer(summary.result, run) }),
-      steps: stored ? await this.stepsOf(stored) : [],
+      steps: stored ? await stepsOf(stored) : [],
       ...(server && { server: this.#serverPart(server) }),
     };
   }
 
   async stepsOf(run: RunRecord): Promise<RunDescription['steps']> {
-    const [turns, calls] = await Promise.all([this.#store.listTurns(run.runKey), this.#store.listCalls(run.runKey)]);
-    if (run.head === '') return describeOwnCalls(calls);
-    const path = turnsOf(run.head, turns);
-    return describeSteps(path, calls, await this.#unreadableCalls(path));
+    return await new RunSteps(this.#store, run.runKey).upTo(run.head);
   }
 
-  /** What the model wrote where it could not be read as arguments; the others have theirs in the turn already. */
-  async #unreadableCalls(turns: readonly StoredTurn[]): Promise<WrittenCalls> {
-    const written = new Map<string, RecordedCall>();
-    for (const { result } of turns) {
-      if (result.calls.every((call) => call.status === 'ready')) continue;
-      for (const call of await this.#callsIn(result.head)) written.set(call.callId, call);
-    }
-    return written;
+  /** Looks at one run again and again: each look reads what has changed since the last one, whatever the run's length. */
+  follow(run: NamedRun): { look(): Promise<RunDescription> } {
+    const steps = run.runKey === undefined ? undefined : new RunSteps(this.#store, run.runKey);
+    return { look: () => this.#describe(run, (stored) => steps?.upTo(stored.head) ?? Promise.resolve([])) };
   }
 
   /** The calls of an assistant's message, exactly as the model wrote them. */
   async #callsIn(node: string): Promise<RecordedCall[]> {
-    const message = (await this.#store.getNode(node))?.message;
-    return message?.role === 'assistant' ? message.calls : [];
+    return await callsIn(this.#store, node);
   }
 
   /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
@@ -140,6 +186,19 @@ export class RunReader {
     if (!call || node === undefined) return call;
     const written = (await this.#callsIn(node)).find((one) => one.callId === callId);
     return withWritten(call, written);
+  }
+
+  async transcript(run: NamedRun): Promise<TranscriptEntry[]> {
+    const stored = await this.recordOf(run);
+    if (!stored || stored.head === '') return [];
+    const [chain, turns] = await Promise.all([this.#store.getChain(stored.head), this.#store.listTurns(stored.runKey)]);
+    const stepByNode = new Map(turns.map(({ turn, result }) => [result.head, turn.step]));
+    let step: number | undefined;
+    return chain.map(({ id, message }) => {
+      // What stands between two turns answers the first of them.
+      step = stepByNode.get(id) ?? step;
+      return { node: id, ...(step !== undefined && { step }), message };
+    });
   }
 
   #serverPart(server: ServerRun): NonNullable<RunDescription['server']> {

@@ -1,10 +1,14 @@
 import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
+import type { RecordedExecution } from '../replay/recorded-execution.js';
 
 /** A workflow's state as the server tells it. */
 export type ServerStatus = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed_out';
 
 /** A call or another activity that the server has not seen the end of. */
 export interface PendingWork {
+  /** Its id in the workflow: that of a call, e.g. `c3.0`, or `turn-3`. */
+  id: string;
   /** Activity type, e.g. `callTool`. */
   activity: string;
   state: 'scheduled' | 'started' | 'cancelling';
@@ -64,6 +68,8 @@ export interface RunServer {
   start(request: StartRequest): Promise<void>;
   /** `undefined` where the server knows no such workflow. */
   describe(id: string): Promise<ServerRun | undefined>;
+  /** The limits that the run was started with; `undefined` until it has begun, and where its history is encrypted. */
+  limits(id: string): Promise<RunLimits | undefined>;
   /** Runs on the task queue, newest first. */
   list(filter: { taskQueue: string; limit: number }): Promise<ServerRun[]>;
   /** Waits for the end, over continue-as-new. Rejects with `run_not_found` where the server knows no such run. */
@@ -74,5 +80,12 @@ export interface RunServer {
   terminate(id: string, reason: string): Promise<void>;
   /** True where a worker has asked for work on the queue lately. */
   hasWorker(taskQueue: string): Promise<boolean>;
+  /**
+   * The histories of a run's executions, the first one first: several where it continued as new. Executions that the
+   * server has forgotten are missing at the beginning. Rejects with `run_not_found`.
+   */
+  histories(id: string): AsyncIterable<RecordedExecution>;
+  /** The histories of all executions on the queue, open ones and those closed at `closedSinceMs` or later; newest first. */
+  allHistories(filter: { taskQueue: string; closedSinceMs?: number }): AsyncIterable<RecordedExecution>;
   close(): Promise<void>;
 }

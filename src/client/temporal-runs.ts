@@ -10,6 +10,9 @@ import proto from '@temporalio/proto';
 import type { google, temporal } from '@temporalio/proto';
 import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';
 import type { AgentRunResult } from '../contract/run.js';
+import type { RunLimits } from '../contract/run-limits.js';
+import { pinnedLimits } from '../replay/history-words.js';
+import { executionOf, type RecordedExecution } from '../replay/recorded-execution.js';
 import { PerdureError } from './perdure-error.js';
 import { runEndOf } from './run-end.js';
 import type { PendingWork, RunEnd, RunServer, ServerRun, ServerStatus, StartRequest } from './run-server.js';
@@ -27,6 +30,10 @@ const UNAUTHENTICATED = 16;
 const POLLER_SILENCE_MS = 70_000;
 /** A server that has not answered by then is as good as gone; nothing here waits longer, except for a run's end. */
 const REQUEST_TIMEOUT_MS = 5_000;
+/** The run's start is its first activity: its result comes within that many events, failed attempts leave none. */
+const LIMITS_WITHIN_EVENTS = 20;
+/** A history has up to 50,000 events and 50 MB (the server's limits), fetched in pages. */
+const HISTORY_TIMEOUT_MS = 60_000;
 /** One failed workflow task may be a lost worker; three in a row fail for what is in the run or in its code. */
 const STUCK_AFTER_ATTEMPTS = 3;
 /** What the Temporal UI shows of the task on one line. */
@@ -90,6 +97,18 @@ export class TemporalRuns implements RunServer {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
     }
+  }
+
+  async limits(workflowId: string): Promise<RunLimits | undefined> {
+    const { namespace } = this.#options;
+    const answer = await this.#ask(() =>
+      this.#client.workflowService.getWorkflowExecutionHistory({
+        namespace,
+        execution: { workflowId },
+        maximumPageSize: LIMITS_WITHIN_EVENTS,
+      }),
+    );
+    return pinnedLimits(answer.history?.events ?? []);
   }
 
   /** What the last failed workflow task says; the server keeps the first failure of a row of them. */
@@ -159,13 +178,65 @@ export class TemporalRuns implements RunServer {
     return (answer.pollers ?? []).some((poller) => (timestampMs(poller.lastAccessTime) ?? 0) > sinceMs);
   }
 
+  async *histories(id: string): AsyncGenerator<RecordedExecution> {
+    const newest = await this.describe(id);
+    if (!newest) throw runNotFound(id);
+    const chain = [newest.executionId];
+    for (;;) {
+      const former = await this.#executionBefore(id, chain[0] ?? '');
+      if (former === undefined) break;
+      chain.unshift(former);
+    }
+    for (const executionId of chain) yield await this.#history(id, executionId);
+  }
+
+  /** The execution that continued as this one; `undefined` for the first, and where the server has forgotten it. */
+  async #executionBefore(workflowId: string, runId: string): Promise<string | undefined> {
+    const { namespace } = this.#options;
+    const answer = await this.#ask(() =>
+      this.#client.workflowService.getWorkflowExecutionHistory({
+        namespace,
+        execution: { workflowId, runId },
+        maximumPageSize: 1,
+      }),
+    );
+    const former = answer.history?.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
+    if (!former) return undefined;
+    try {
+      await this.#ask(() => this.#client.workflow.getHandle(workflowId, former).describe());
+      return former;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  async *allHistories(filter: { taskQueue: string; closedSinceMs?: number }): AsyncGenerator<RecordedExecution> {
+    const { taskQueue, closedSinceMs } = filter;
+    const since = closedSinceMs === undefined ? '' : new Date(closedSinceMs).toISOString();
+    const wanted = since === '' ? '' : ` AND (ExecutionStatus = 'Running' OR CloseTime >= '${since}')`;
+    const query = `TaskQueue = '${taskQueue}'${wanted}`;
+    const listed = this.#client.workflow.list({ query, pageSize: 1_000 })[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await this.#ask(() => listed.next());
+      if (next.done) return;
+      yield await this.#history(next.value.workflowId, next.value.runId);
+    }
+  }
+
+  async #history(id: string, executionId: string): Promise<RecordedExecution> {
+    const handle = this.#client.workflow.getHandle(id, executionId);
+    const history = await this.#ask(() => handle.fetchHistory(), HISTORY_TIMEOUT_MS);
+    return executionOf(history, { id, executionId });
+  }
+
   async close(): Promise<void> {
     await this.#options.connection.close();
   }
 
-  async #ask<T>(request: () => Promise<T>): Promise<T> {
+  async #ask<T>(request: () => Promise<T>, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
     try {
-      return await this.#client.connection.withDeadline(Date.now() + REQUEST_TIMEOUT_MS, request);
+      return await this.#client.connection.withDeadline(Date.now() + timeoutMs, request);
     } catch (error) {
       throwServerProblem(error, this.#options.address);
       throw error;
@@ -244,6 +315,7 @@ function pendingWork(info: temporal.api.workflow.v1.IPendingActivityInfo): Pendi
   const scheduledAtMs = timestampMs(info.scheduledTime);
   const state = pendingState(info.state);
   return {
+    id: info.activityId ?? '',
     activity: info.activityType?.name ?? 'activity',
     state,
     attempt: info.attempt ?? 1,

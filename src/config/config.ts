@@ -56,6 +56,22 @@ export interface PerdureConfig {
     heartbeatTimeoutMs?: Duration;
     /** Tool calls at once in one worker. Default 50. */
     maxConcurrentCalls?: number;
+    /**
+     * How much a run tells the server while it goes on, where each telling costs (docs/operations.md has the figures).
+     * `full` (default): search attributes, and a lost worker is noticed after 10 s. `lean`: neither; a lost worker is noticed
+     * after 60 s. Taken over into a run when it starts.
+     */
+    costs?: 'full' | 'lean';
+    /**
+     * Worker Versioning: this worker is a build of a deployment. `TEMPORAL_DEPLOYMENT_NAME` and `TEMPORAL_WORKER_BUILD_ID`
+     * say the same and win. Default: not versioned.
+     */
+    versioning?: {
+      deployment: string;
+      buildId: string;
+      /** Whether a run stays with the build that it began on, or moves to the current one. Default `auto-upgrade`. */
+      behaviour?: 'pinned' | 'auto-upgrade';
+    };
   };
   /** Values that must never be logged, stored for operators or shown to a model. */
   secrets?: string[];
@@ -69,6 +85,13 @@ export interface PerdureConfig {
   faults?: FaultOption[];
   /** True where real users are served: faults are then refused, as with `PERDURE_ENV=production`. Default false. */
   production?: boolean;
+}
+
+/** A build of a deployment, in Temporal's Worker Versioning. */
+export interface WorkerVersioning {
+  deployment: string;
+  buildId: string;
+  behaviour: 'pinned' | 'auto-upgrade';
 }
 
 /** The configuration with every default resolved and every path absolute. */
@@ -86,6 +109,9 @@ export interface ResolvedConfig {
   store: StoreChoice;
   heartbeatTimeoutMs: number;
   maxConcurrentCalls: number;
+  costs: 'full' | 'lean';
+  /** Present where this worker is one build of several. */
+  versioning?: WorkerVersioning;
   secrets: string[];
   alertWebhook?: string;
   workflowsPath: string | undefined;

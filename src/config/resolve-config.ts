@@ -27,21 +27,17 @@ import { ConfigError } from './config-error.js';
 import type { PerdureConfig, ResolvedConfig } from './config.js';
 import { parseDuration } from './duration.js';
 import { resolveStore } from './resolve-store.js';
+import { resolveWorker } from './resolve-worker.js';
 
 /**
- * What holds where the configuration says nothing. 25 steps end a run that goes in circles before it costs much;
- * `heartbeatTimeoutMs` is what a lost worker costs before its calls go on elsewhere.
+ * What holds where the configuration says nothing (for workers: `workerDefaults`). 25 steps end a run that goes in circles
+ * before it costs much.
  */
 export const configDefaults = {
   instructions: '',
   limits: { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null },
   loop: { equalCalls: 2, equalAnswers: 5, stalledRounds: 2, onExhausted: 'stop' },
-  heartbeatTimeoutMs: 10_000,
-  maxConcurrentCalls: 50,
-} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'> & {
-  heartbeatTimeoutMs: number;
-  maxConcurrentCalls: number;
-};
+} as const satisfies Pick<ResolvedConfig, 'instructions' | 'limits' | 'loop'>;
 
 const configKeys = [
   'model',
@@ -79,7 +75,7 @@ export async function resolveConfig(
   const prices = resolvePrices(given['prices']);
   const tools = resolveAlternatives(checkTools(given['tools']), given['equivalents']);
   const { store, secrets: storeSecrets } = resolveStore(given['store'], { rootDir, env });
-  const worker = resolveWorker(given['worker']);
+  const worker = resolveWorker(given['worker'], env);
   const alertWebhook = resolveWebhook(given['alerts']);
   const secrets = resolveSecrets(given, env, [...storeSecrets, ...(alertWebhook === undefined ? [] : [alertWebhook])]);
   const workflowsPath = resolveWorkflows(given['workflows'], rootDir);
@@ -246,23 +242,6 @@ function resolveInstructions(instructions: unknown): string {
   if (instructions === undefined) return configDefaults.instructions;
   if (typeof instructions === 'string') return instructions;
   throw new ConfigError('instructions', `expected text, got ${shown(instructions)}`);
-}
-
-function resolveWorker(worker: unknown): Pick<ResolvedConfig, 'heartbeatTimeoutMs' | 'maxConcurrentCalls'> {
-  const given = worker === undefined ? {} : checkObject('worker', worker);
-  refuseUnknownKeys('worker', given, ['heartbeatTimeoutMs', 'maxConcurrentCalls']);
-  const { heartbeatTimeoutMs, maxConcurrentCalls } = given;
-  return {
-    heartbeatTimeoutMs: parseDuration(
-      'worker.heartbeatTimeoutMs',
-      heartbeatTimeoutMs ?? configDefaults.heartbeatTimeoutMs,
-    ),
-    maxConcurrentCalls: checkInteger(
-      'worker.maxConcurrentCalls',
-      maxConcurrentCalls ?? configDefaults.maxConcurrentCalls,
-      1,
-    ),
-  };
 }
 
 function resolveSecrets(

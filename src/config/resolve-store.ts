@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { readPostgresUrl, type PostgresTls } from '../store/postgres-address.js';
-import type { BlobChoice, PostgresChoice, StoreChoice } from '../store/open-store.js';
+import type { BlobChoice, PostgresChoice, S3Choice, StoreChoice } from '../store/open-store.js';
 import { at, checkBoolean, checkInteger, checkObject, checkText, refuseUnknownKeys, shown } from './check-options.js';
 import { ConfigError } from './config-error.js';
 
@@ -104,12 +104,36 @@ function resolveTls(tls: unknown, rootDir: string): PostgresTls {
 
 function resolveBlobs(blobs: unknown, rootDir: string): BlobChoice {
   const given = checkObject('store.blobs', blobs);
-  if (given['s3'] !== undefined) {
-    throw new ConfigError(
-      'store.blobs.s3',
-      'S3 is not supported yet; use store.blobs.folder on storage that all workers see',
-    );
-  }
   refuseUnknownKeys('store.blobs', given, ['folder', 's3']);
+  if (given['s3'] !== undefined) {
+    if (given['folder'] === undefined) return { s3: resolveS3(given['s3']) };
+    throw new ConfigError('store.blobs', 'expected folder or s3, got both');
+  }
   return { folder: resolve(rootDir, checkText('store.blobs.folder', given['folder'])) };
+}
+
+function resolveS3(s3: unknown): S3Choice {
+  const given = checkObject('store.blobs.s3', s3);
+  refuseUnknownKeys('store.blobs.s3', given, ['bucket', 'prefix', 'region', 'endpoint', 'pathStyle']);
+  const text = (key: 'prefix' | 'region') =>
+    given[key] === undefined ? {} : { [key]: checkText(at('store.blobs.s3', key), given[key]) };
+  const { endpoint, pathStyle } = given;
+  return {
+    bucket: checkText('store.blobs.s3.bucket', given['bucket']),
+    ...text('prefix'),
+    ...text('region'),
+    ...(endpoint !== undefined && { endpoint: checkEndpoint(endpoint) }),
+    ...(pathStyle !== undefined && { pathStyle: checkBoolean('store.blobs.s3.pathStyle', pathStyle) }),
+  };
+}
+
+function checkEndpoint(endpoint: unknown): string {
+  const path = 'store.blobs.s3.endpoint';
+  const text = checkText(path, endpoint);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.username || url?.password) {
+    throw new ConfigError(path, 'expected a URL without user and password; set AWS_ACCESS_KEY_ID instead');
+  }
+  if (url && /^https?:$/.test(url.protocol)) return text;
+  throw new ConfigError(path, `expected an http or https URL, got ${shown(text)}`);
 }

@@ -45,15 +45,19 @@ export function admitCalls(counters: RunCounters, limits: RunLimits, wanted: num
 }
 
 const capWords: Record<CapReason, (limits: RunLimits) => string> = {
-  steps_cap: (limits) => `the run's limit of ${limits.steps} steps is used up`,
-  calls_cap: (limits) => `the run's limit of ${limits.calls} tool calls is used up`,
-  tokens_cap: (limits) => `the run's limit of ${limits.tokens} tokens is used up`,
+  steps_cap: (limits) => `the run's limit of ${counted(limits.steps, 'step')} is used up`,
+  calls_cap: (limits) => `the run's limit of ${counted(limits.calls, 'tool call')} is used up`,
+  tokens_cap: (limits) => `the run's limit of ${counted(limits.tokens, 'token')} is used up`,
   cost_cap: (limits) => `the run's limit of $${limits.costUsd} is used up`,
   wall_time_cap: (limits) => `the run's limit of ${Math.round((limits.wallTimeMs ?? 0) / 1000)} s is used up`,
-  failures_cap: (limits) => `the run's limit of ${limits.failures} failed calls is reached`,
+  failures_cap: (limits) => `the run's limit of ${counted(limits.failures, 'failed call')} is reached`,
   no_progress: () => 'the work went on, but what is left to do did not become less',
   loop_detected: () => 'the same call was asked for again and again without anything new',
 };
+
+function counted(count: number | null, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
 
 /** The cap in a person's words, for the model and for the run's summary. */
 export function describeCap(reason: CapReason, limits: RunLimits): string {

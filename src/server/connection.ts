@@ -123,10 +123,10 @@ export class ServerUnreachableError extends Error {
   override readonly name = 'ServerUnreachableError';
 }
 
-/** Connects a client. Throws `ServerUnreachableError` after 10 s without an answer. The caller closes the connection. */
-export async function connectClient(server: FoundServer): Promise<Connection> {
+/** Connects a client. Throws `ServerUnreachableError` after `timeoutMs` without an answer. The caller closes the connection. */
+export async function connectClient(server: FoundServer, timeoutMs = 10_000): Promise<Connection> {
   try {
-    return await Connection.connect({ connectTimeout: '10s', ...server.client });
+    return await Connection.connect({ connectTimeout: timeoutMs, ...server.client });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ServerUnreachableError(

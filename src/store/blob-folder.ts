@@ -1,69 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ContentIds } from './content-ids.js';
-import { RequestStore, type RequestMethod } from './request-store.js';
-import type { WorkerStore } from './shared-state.js';
+import type { Blobs } from './blobs.js';
+import { isBodyId } from './content-ids.js';
 import { StoreError } from './store.js';
 
-/**
- * Bodies of this size and more are kept as files: from about 100 KB on, files are read and written faster than rows of a
- * database (https://www.sqlite.org/intern-v-extern-blob.html), and they burden neither its log nor its backups.
- */
-export const LARGE_BODY_BYTES = 100_000;
-
-/**
- * The store with its large bodies in a folder, a file each, named by the same id as a row would be. The folder must be one
- * that every worker of the store sees, and it belongs to the store as its database does: back up both.
- */
-export function withBlobFolder(store: WorkerStore, { folder, ids }: { folder: string; ids: ContentIds }): WorkerStore {
-  return new StoreWithBlobs(store, new BlobFolder(folder), ids);
-}
-
-class StoreWithBlobs extends RequestStore {
-  readonly storeId: string;
-  readonly #store: WorkerStore;
-  readonly #blobs: BlobFolder;
-  readonly #ids: ContentIds;
-  readonly #writing = new Set<Promise<unknown>>();
-  #closed = false;
-
-  constructor(store: WorkerStore, blobs: BlobFolder, ids: ContentIds) {
-    super();
-    this.storeId = store.storeId;
-    this.#store = store;
-    this.#blobs = blobs;
-    this.#ids = ids;
-  }
-
-  override putBody = (bytes: Uint8Array): Promise<string> => {
-    if (bytes.byteLength < LARGE_BODY_BYTES || this.#closed) return this.#store.putBody(bytes);
-    const id = this.#ids.bodyId(bytes);
-    // As they are now, whatever the caller does with them later.
-    const written = this.#blobs.write(id, bytes.slice()).then(() => id);
-    this.#writing.add(written);
-    const settled = () => this.#writing.delete(written);
-    written.then(settled, settled);
-    return written;
-  };
-
-  override getBody = async (id: string): Promise<Uint8Array | undefined> =>
-    (await this.#store.getBody(id)) ?? (await this.#blobs.read(id));
-
-  protected ask<M extends RequestMethod>(method: M, ...args: Parameters<WorkerStore[M]>): ReturnType<WorkerStore[M]> {
-    return (this.#store[method] as (...values: unknown[]) => ReturnType<WorkerStore[M]>)(...args);
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    // The store first, so that it refuses what comes from now on; files need nothing of it.
-    const closed = this.#store.close();
-    await Promise.allSettled(this.#writing);
-    await closed;
-  }
-}
-
-class BlobFolder {
+/** Large bodies as files of a folder, each named by its id. */
+export class BlobFolder implements Blobs {
   readonly #folder: string;
 
   constructor(folder: string) {
@@ -86,8 +29,7 @@ class BlobFolder {
   }
 
   async read(id: string): Promise<Uint8Array | undefined> {
-    // Ids come from transcripts and models: only what can be an id is looked for.
-    if (!/^[0-9a-f]{64}$/.test(id)) return undefined;
+    if (!isBodyId(id)) return undefined;
     try {
       return new Uint8Array(await readFile(this.#place(id).path));
     } catch (error) {
@@ -95,6 +37,9 @@ class BlobFolder {
       throw this.#failed('reading', id, error);
     }
   }
+
+  /** Every file is closed already. */
+  close(): void {}
 
   /** Spread over 256 folders: some file systems are slow with many files in one. */
   #place(id: string): { folder: string; path: string } {

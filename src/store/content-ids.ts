@@ -79,3 +79,8 @@ export function nodeReader(name: string) {
 
   return { missingParent, readChain, readNode };
 }
+
+/** What can be the id of a body. */
+export function isBodyId(id: string): boolean {
+  return /^[0-9a-f]{64}$/.test(id);
+}

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { resolve } from 'node:path';
@@ -62,7 +63,7 @@ export interface CopyReport {
  * both. Stop the workers first: while it runs, their writes to the file are refused as `unavailable`, and afterwards as
  * `moved`. Asked again after it was interrupted, it starts anew, or only marks the file where the target is complete.
  *
- * Files of a blob folder stay where they are; both choices name the same folder.
+ * Blobs stay where they are; both choices name the same folder or bucket.
  *
  * Rejects with a `StoreError`: `invalid` where the target is not empty or the kinds are others, and whatever opening either
  * store rejects with. Blocks the thread while it reads the file: for a command, not for a worker.
@@ -73,10 +74,10 @@ export async function copyStore(from: StoreChoice, to: StoreChoice): Promise<Cop
   }
   const path = resolve(from.path);
   if (!existsSync(path)) throw new StoreError('not_a_store', `store ${path}: there is no such file`);
-  if (from.blobs?.folder !== to.blobs?.folder) {
+  if (!isDeepStrictEqual(from.blobs, to.blobs)) {
     throw new StoreError(
       'invalid',
-      `store ${path}: its blob folder stays where it is; name the same one for both stores`,
+      `store ${path}: its blobs stay where they are; name the same place (store.blobs) for both stores`,
     );
   }
   const source = openSource(path);

@@ -24,7 +24,8 @@ const FOREIGN_KEY_VIOLATION = '23503';
 
 const thisTurn = 'run_key = $1 AND step = $2 AND head = $3 AND settings = $4 AND take = $5';
 const nextStart = '(SELECT coalesce(max(started_order), 0) + 1 FROM turns WHERE run_key = $1)';
-const nextCommit = '(SELECT coalesce(max(committed_order), 0) + 1 FROM turns WHERE run_key = $1)';
+const nextCommit =
+  '(SELECT coalesce(max(committed_order), 0) + 1 FROM turns WHERE run_key = $1 AND committed_order IS NOT NULL)';
 
 /** Runs and their model turns: who answered a question first, and where the conversation has got to. */
 export function runOperations(database: PostgresDatabase, content: ContentOperations) {
@@ -228,12 +229,12 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       });
     },
 
-    async listTurns(runKey: string): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]> {
+    async listTurns(runKey: string, after = 0): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]> {
       const rows = await database.transaction((tx) =>
-        tx.query<TurnRow>(
-          'SELECT * FROM turns WHERE run_key = $1 AND committed_order IS NOT NULL ORDER BY committed_order',
-          [runKey],
-        ),
+        tx.query<TurnRow>('SELECT * FROM turns WHERE run_key = $1 AND committed_order > $2 ORDER BY committed_order', [
+          runKey,
+          after,
+        ]),
       );
       return rows.map(readTurn);
     },

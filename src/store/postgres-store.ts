@@ -1,4 +1,5 @@
-import { withBlobFolder } from './blob-folder.js';
+import { openBlobs, StoreWithBlobs } from './blobs.js';
+import type { BlobChoice } from './open-store.js';
 import { contentIds } from './content-ids.js';
 import { callOperations } from './postgres-calls.js';
 import { contentOperations } from './postgres-content.js';
@@ -30,12 +31,13 @@ type Operations = {
 export async function openPostgresStore(
   options: PostgresOptions & {
     /** Where large bodies are kept. Default: in the database itself. */
-    blobs?: { folder: string };
+    blobs?: BlobChoice;
   },
 ): Promise<WorkerStore> {
+  const blobs = options.blobs && (await openBlobs(options.blobs));
   const database = await openPostgresDatabase(options);
   const store = new PostgresStore(database);
-  return options.blobs ? withBlobFolder(store, { ...options.blobs, ids: contentIds(database.tenantKey) }) : store;
+  return blobs ? new StoreWithBlobs(store, { blobs, ids: contentIds(database.tenantKey) }) : store;
 }
 
 class PostgresStore extends RequestStore {

@@ -39,7 +39,7 @@ export abstract class RequestStore implements WorkerStore {
   getTurn = (turn: TurnKey) => this.ask('getTurn', turn);
   countTurnStart = (turn: TurnKey, execution?: string) => this.ask('countTurnStart', turn, execution);
   commitTurn = (commit: TurnCommit) => this.ask('commitTurn', commit);
-  listTurns = (runKey: string) => this.ask('listTurns', runKey);
+  listTurns = (runKey: string, after = 0) => this.ask('listTurns', runKey, after);
   applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>
     this.ask('applyLedger', key, event, rendered);
   recordOutcomes = (outcomes: RecordedOutcome[]) => this.ask('recordOutcomes', outcomes);

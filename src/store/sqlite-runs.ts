@@ -64,12 +64,14 @@ export function runOperations(
   );
   const selectTurn = db.prepare(`SELECT * FROM turns WHERE ${thisTurn}`);
   const selectTurns = db.prepare(
-    'SELECT * FROM turns WHERE run_key = ? AND committed_order IS NOT NULL ORDER BY committed_order',
+    'SELECT * FROM turns WHERE run_key = ? AND committed_order > ? ORDER BY committed_order',
   );
   const lastStarted = db.prepare('SELECT max(started_order) AS last FROM turns WHERE run_key = ?');
+  // Without the second condition SQLite does not use the index of committed turns, and reads every turn of the run.
   const answerTurn = db.prepare(
     `UPDATE turns SET result = :result, committed_at_ms = :now,
-       committed_order = (SELECT coalesce(max(committed_order), 0) + 1 FROM turns WHERE run_key = :runKey)
+       committed_order = (SELECT coalesce(max(committed_order), 0) + 1 FROM turns
+         WHERE run_key = :runKey AND committed_order IS NOT NULL)
      WHERE ${thisTurn}`,
   );
 
@@ -166,8 +168,8 @@ export function runOperations(
       return answer;
     },
 
-    listTurns(runKey: string): { turn: TurnKey; result: CallModelResult; atMs: number }[] {
-      return (selectTurns.all(runKey) as unknown as TurnRow[]).map(readTurn);
+    listTurns(runKey: string, after = 0): { turn: TurnKey; result: CallModelResult; atMs: number }[] {
+      return (selectTurns.all(runKey, after) as unknown as TurnRow[]).map(readTurn);
     },
   };
 }

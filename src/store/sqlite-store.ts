@@ -1,8 +1,9 @@
 import { resolve, extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { withBlobFolder } from './blob-folder.js';
+import { openBlobs, StoreWithBlobs } from './blobs.js';
 import { contentIds, type StoreIdentity } from './content-ids.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
+import type { BlobChoice } from './open-store.js';
 import type { WorkerStore } from './shared-state.js';
 import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
 import { StoreError } from './store.js';
@@ -24,8 +25,9 @@ export async function openSqliteStore(options: {
   path: string;
   busyTimeoutMs?: number;
   /** Where large bodies are kept. Default: in the file itself. */
-  blobs?: { folder: string };
+  blobs?: BlobChoice;
 }): Promise<WorkerStore> {
+  const blobs = options.blobs && (await openBlobs(options.blobs));
   const path = resolve(options.path);
   const threadOptions: ThreadOptions = { path, busyTimeoutMs: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS };
   // Beside this file and of its kind: compiled, or TypeScript where the source itself is run.
@@ -33,7 +35,7 @@ export async function openSqliteStore(options: {
   const thread = new Worker(entry, { workerData: threadOptions, name: 'perdure-store' });
   const { storeId, tenantKey } = await opened(thread, path);
   const store = new SqliteStore(thread, path, storeId);
-  return options.blobs ? withBlobFolder(store, { ...options.blobs, ids: contentIds(tenantKey) }) : store;
+  return blobs ? new StoreWithBlobs(store, { blobs, ids: contentIds(tenantKey) }) : store;
 }
 
 function opened(thread: Worker, path: string): Promise<StoreIdentity> {

@@ -181,8 +181,11 @@ export interface Store {
    * never counted as started counts as started now. Rejects with `missing_run` or `missing_node`.
    */
   commitTurn(commit: TurnCommit): Promise<CallModelResult>;
-  /** All committed turns of a run, oldest first, with the store's time of each. */
-  listTurns(runKey: string): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]>;
+  /**
+   * The committed turns of a run in the order of their commits, with the store's time of each. `after` leaves out that
+   * many from the beginning: who knows the first ones reads only what is new.
+   */
+  listTurns(runKey: string, after?: number): Promise<{ turn: TurnKey; result: CallModelResult; atMs: number }[]>;
 
   // --- ledger -------------------------------------------------------------------------------------------------------
   /**

@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientOptions, ClientPlugin, WorkflowClientInterceptor } from '@temporalio/client';
-import type { ReplayWorkerOptions, Worker, WorkerOptions, WorkerPlugin } from '@temporalio/worker';
+import type {
+  ReplayWorkerOptions,
+  Worker,
+  WorkerDeploymentOptions,
+  WorkerOptions,
+  WorkerPlugin,
+} from '@temporalio/worker';
 import { createActivities } from '../activities/index.js';
 import { ConfigError } from '../config/config-error.js';
-import type { PerdureConfig, ResolvedConfig } from '../config/config.js';
+import type { PerdureConfig, ResolvedConfig, WorkerVersioning } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
 import { resolveConfig } from '../config/resolve-config.js';
 import { AGENT_WORKFLOW_TYPE, taskQueueFor } from '../contract/task-queue.js';
@@ -80,20 +86,22 @@ export class PerdurePlugin implements WorkerPlugin, ClientPlugin {
   async #configured(options: WorkerOptions): Promise<WorkerOptions> {
     const { config, services } = await this.services();
     const { connection, namespace = 'default' } = options;
-    const searchAttributes = connection
-      ? await canWriteSearchAttributes(connection, { namespace, address: this.#options.address, log: this.#log })
-      : false;
+    const searchAttributes =
+      connection && config.costs === 'full'
+        ? await canWriteSearchAttributes(connection, { namespace, address: this.#options.address, log: this.#log })
+        : false;
     const brings = options.workflowsPath !== undefined || options.workflowBundle !== undefined;
     // A queue that tools name is asked for calls only.
     const isToolQueue = toolQueuesOf(config.tools).includes(options.taskQueue);
     return {
       ...(options.tuner ? {} : { maxConcurrentActivityTaskExecutions: config.maxConcurrentCalls }),
       // Cancellation reaches a body with a heartbeat's answer: throttled to the default, it would take most of the timeout.
-      maxHeartbeatThrottleInterval: '1s',
+      maxHeartbeatThrottleInterval: config.costs === 'full' ? '1s' : '30s',
       // A workflow task that waits for a dead worker's cache is offered to the others after this time. The default of 10 s
       // was the longest part of a recovery (measured in the demo); a replay elsewhere costs milliseconds.
       stickyQueueScheduleToStartTimeout: '2s',
       shutdownGraceTime: shutdownGraceMs,
+      ...(config.versioning && { workerDeploymentOptions: deploymentOptions(config.versioning) }),
       ...(brings || isToolQueue ? {} : await workflowCode(config.workflowsPath)),
       ...options,
       activities: merged(options.activities, createActivities({ ...services, searchAttributes })),
@@ -142,6 +150,14 @@ export class PerdurePlugin implements WorkerPlugin, ClientPlugin {
     if (config === undefined) return await loadConfig({ cwd, env });
     return isResolved(config) ? config : await resolveConfig(config, { rootDir: cwd, env });
   }
+}
+
+function deploymentOptions({ deployment, buildId, behaviour }: WorkerVersioning): WorkerDeploymentOptions {
+  return {
+    version: { deploymentName: deployment, buildId },
+    useWorkerVersioning: true,
+    defaultVersioningBehavior: behaviour === 'pinned' ? 'PINNED' : 'AUTO_UPGRADE',
+  };
 }
 
 /** Queues that tools name for their calls, each once. */

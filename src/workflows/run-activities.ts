@@ -12,7 +12,8 @@ import type { ToolSummary } from '../contract/manifest.js';
 const base = {
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   scheduleToCloseTimeout: '7 days',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '60s' },
+  // For timeouts, which have waited long enough, and a store that is away; other failures name their own delay.
+  retry: { initialInterval: '250ms', backoffCoefficient: 2, maximumInterval: '60s' },
 } as const satisfies ActivityOptions;
 
 /** One model turn's deadline; the provider's client is aborted a little earlier by the activity itself. */

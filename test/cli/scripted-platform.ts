@@ -2,9 +2,14 @@ import type { RetryPlan } from '../../src/client/run-retry.js';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
+import type { TranscriptEntry } from '../../src/client/run-reader.js';
 import type { FailureFigures } from '../../src/stats/failure-stats.js';
+import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
+import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
+import type { RunLimits } from '../../src/contract/run-limits.js';
+import type { CompletionValues } from '../../src/cli/complete.js';
 import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
 import { runCommandLine } from '../../src/cli/run-command-line.js';
 import { START_MS } from './sample-run.js';
@@ -14,7 +19,12 @@ export interface Script {
   /** Answers of `describe`, in order; an error is thrown. The last one is repeated where `repeatLast` is set. */
   looks?: (RunDescription | Error)[];
   result?: AgentRunResult;
+  limits?: RunLimits;
+  completion?: CompletionValues;
+  transcript?: TranscriptEntry[];
   runs?: RunSummary[];
+  /** What replaying comes to, for each history in order. */
+  replays?: ReplayedExecution[];
   tools?: ManifestTool[];
   stats?: FailureFigures;
   retryPlan?: RetryPlan;
@@ -91,6 +101,9 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       if (look === undefined) throw new Error(`look ${looks} is not scripted`);
       return look instanceof Error ? Promise.reject(look) : Promise.resolve(look);
     },
+    follow: (run) => ({ look: () => client.describe(run) }),
+    transcript: () => Promise.resolve(needed(script.transcript, 'transcript')),
+    limitsOf: () => Promise.resolve(script.limits),
     describeCall(_run, callId) {
       const calls = needed(script.looks, 'looks').flatMap((look) =>
         look instanceof Error ? [] : look.steps.flatMap((step) => step.calls),
@@ -117,6 +130,14 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     },
     failurePairs() {
       throw new Error('failurePairs is not scripted');
+    },
+    async *histories(run): AsyncGenerator<RecordedExecution> {
+      asked.push(`histories ${run.runId}`);
+      for (const { id } of needed(script.replays, 'replays')) yield execution(id);
+    },
+    async *allHistories(options): AsyncGenerator<RecordedExecution> {
+      asked.push(`allHistories ${JSON.stringify(options)}`);
+      for (const { id } of needed(script.replays, 'replays')) yield execution(id);
     },
     hasWorker: () => Promise.resolve(script.workerIsThere ?? true),
     runUrl: (run) => `http://ui/${run.runId}`,
@@ -147,6 +168,19 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return () => interrupts.delete(listener);
     },
     loadTools: () => Promise.resolve(needed(script.tools, 'tools')),
+    createProject(dir) {
+      asked.push(`createProject ${dir}`);
+      return Promise.resolve({ dir: `/work/${dir}`, files: ['package.json'] });
+    },
+    completionValues: () => Promise.resolve(needed(script.completion, 'completion')),
+    readHistory(file) {
+      asked.push(`readHistory ${file}`);
+      return Promise.resolve(execution(file));
+    },
+    async *replay(executions): AsyncGenerator<ReplayedExecution> {
+      const replays = [...needed(script.replays, 'replays')];
+      for await (const { id } of executions) yield needed(replays.shift(), `replay of ${id}`);
+    },
     openClient: () => opened(client),
     openEngine(options): Promise<Engine> {
       asked.push(`engine ${JSON.stringify(options)}`);
@@ -179,6 +213,10 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
   if (open !== 0) throw new Error(`${open} clients or engines were left open`);
   if (interrupts.size !== 0) throw new Error('a listener for Ctrl-C was left behind');
   return { exitCode, out: out.text, err: err.text, asked, startedWith };
+}
+
+function execution(id: string): RecordedExecution {
+  return { id, executionId: 'execution-1', workflowType: 'agentRun', history: {} };
 }
 
 function needed<T>(value: T | undefined, name: string): T {

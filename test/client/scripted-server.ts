@@ -1,3 +1,4 @@
+import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
 import type { RunEnd, RunServer, ServerRun, StartRequest } from '../../src/client/run-server.js';
 
 /** A server with fixed runs that notes what it is asked to do. An end that is not scripted throws. */
@@ -48,6 +49,18 @@ export class ScriptedServer implements RunServer {
 
   hasWorker(): Promise<boolean> {
     return Promise.resolve(false);
+  }
+
+  limits(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  histories(): AsyncIterable<RecordedExecution> {
+    throw new Error('histories is not scripted');
+  }
+
+  allHistories(): AsyncIterable<RecordedExecution> {
+    throw new Error('allHistories is not scripted');
   }
 
   close(): Promise<void> {

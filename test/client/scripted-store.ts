@@ -26,7 +26,7 @@ export function scriptedStore(contents: StoredRuns = {}): Store {
           )
           .slice(0, limit),
       ),
-    listTurns: (runKey) => Promise.resolve(turns[runKey] ?? []),
+    listTurns: (runKey, after = 0) => Promise.resolve((turns[runKey] ?? []).slice(after)),
     listCalls: (runKey) => Promise.resolve(calls[runKey] ?? []),
     now: () => Promise.resolve(nowMs),
     listCallsSince: ({ sinceMs, after = 0, limit }) => {

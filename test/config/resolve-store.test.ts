@@ -62,7 +62,14 @@ describe('resolveStore', () => {
     ],
     [{ url: URL_WITH_PASSWORD, tls: { rejectUnauthorized: false } }, 'store.tls.rejectUnauthorized: unknown option'],
     [{ url: URL_WITH_PASSWORD, tls: { verify: 'no' } }, "store.tls.verify: expected true or false, got 'no'"],
-    [{ blobs: { s3: { bucket: 'b' } } }, 'store.blobs.s3: S3 is not supported yet; use store.blobs.folder'],
+    [{ blobs: { s3: {} } }, 'store.blobs.s3.bucket: expected text, got undefined'],
+    [{ blobs: { s3: { bucket: 'b' }, folder: 'f' } }, 'store.blobs: expected folder or s3, got both'],
+    [
+      { blobs: { s3: { bucket: 'b', endpoint: 'minio:9000' } } },
+      'store.blobs.s3.endpoint: expected an http or https URL',
+    ],
+    [{ blobs: { s3: { bucket: 'b', endpoint: 'https://u:s3cret@m' } } }, 'set AWS_ACCESS_KEY_ID instead'],
+    [{ blobs: { s3: { bucket: 'b', pathStyle: 'yes' } } }, 'store.blobs.s3.pathStyle: expected true or false'],
     [{ blobs: {} }, 'store.blobs.folder: expected text, got undefined'],
   ])('refuses %j with path and value', (store, message) => {
     expect(() => resolveIn(store)).toThrow(message);

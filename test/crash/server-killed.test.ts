@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { startDevServer } from '../../src/server/dev-server.js';
+import { getTemporalCli } from '../../src/server/temporal-cli.js';
 import { CrashBench, until } from './support/crash-bench.js';
 
 describe('the Temporal server killed in mid-run and started again on its file', { timeout: 120_000 }, () => {
@@ -35,6 +36,39 @@ describe('the Temporal server killed in mid-run and started again on its file', 
       expect([await bench.oracle.effects('once'), await bench.oracle.effects('keyed')]).toEqual([1, 1]);
     } finally {
       await server.stop();
+      await rm(rootDir, { recursive: true, force: true });
+    }
+  });
+});
+
+/** The Temporal CLI, killed so many milliseconds after its start. */
+async function shortLivedCli(folder: string, afterMs: number): Promise<string> {
+  const { path } = await getTemporalCli({ env: process.env, log: () => undefined });
+  const script = `#!/bin/sh\n"${path}" "$@" &\nsleep ${afterMs / 1_000}\nkill -9 $!\nwait\n`;
+  const file = join(folder, `cli-${afterMs}`);
+  await writeFile(file, script, { mode: 0o755 });
+  return file;
+}
+
+describe('the Temporal server killed in its first boot', { timeout: 120_000 }, () => {
+  it('whatever it had written of its file, the next start makes a server of it that runs calls', async () => {
+    const rootDir = await mkdtemp(join(tmpdir(), 'perdure-crash-boot-'));
+    try {
+      for (const afterMs of [50, 250, 450, 700]) {
+        const cliPath = await shortLivedCli(rootDir, afterMs);
+        await expect(startDevServer({ rootDir, cliPath })).rejects.toThrow('ended while it was starting');
+      }
+      const server = await startDevServer({ rootDir });
+      try {
+        await using bench = await CrashBench.open(server);
+        await bench.worker();
+        const run = await bench.runCalls('once', 'keyed');
+        expect(await run.result()).toMatchObject({ status: 'completed', answer: 'all done' });
+        expect([await bench.oracle.effects('once'), await bench.oracle.effects('keyed')]).toEqual([1, 1]);
+      } finally {
+        await server.stop();
+      }
+    } finally {
       await rm(rootDir, { recursive: true, force: true });
     }
   });

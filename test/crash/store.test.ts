@@ -1,4 +1,4 @@
-import { cp, rename, rm } from 'node:fs/promises';
+import { cp, open, rename, rm } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -73,5 +73,81 @@ describe('a store file', { timeout: 90_000 }, () => {
     expect(await callEnd(run)).toEqual(ending('succeeded', 1));
     expect(await bench.oracle.arrivals('once')).toHaveLength(1);
     expect(worker.isAlive).toBe(true);
+  });
+});
+
+describe('a store file that was damaged while its worker was dead', { timeout: 90_000 }, () => {
+  it('a node is missing: the worker says which, nothing runs, and the run ends once it is back', async () => {
+    await using bench = await CrashBench.open();
+    const doomed = await bench.worker([{ at: 'begun', tool: 'keyed', action: 'kill' }]);
+    const run = await bench.runCalls('keyed');
+    await doomed.ended();
+    const kept = `${bench.storePath}.node`;
+    const db = new DatabaseSync(bench.storePath, { enableForeignKeyConstraints: false });
+    db.exec(`ATTACH '${kept}' AS kept; CREATE TABLE kept.nodes AS SELECT * FROM nodes WHERE parent IS NOT NULL`);
+    db.exec('DELETE FROM nodes WHERE parent IS NOT NULL');
+    await bench.worker();
+    expect(await refusal(run, 'c1.0')).toMatch(/the store does not hold node \w+, which asked for this call/);
+    expect(await bench.oracle.arrivals('keyed')).toEqual([]);
+    db.exec('INSERT INTO nodes SELECT * FROM kept.nodes');
+    db.close();
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(await callEnd(run)).toEqual(ending('succeeded', 2));
+    expect(await bench.oracle.effects('keyed')).toBe(1);
+  });
+
+  it('a newer perdure has raised its schema: the worker does not start and says so, and the run ends under the newer', async () => {
+    await using bench = await CrashBench.open();
+    const doomed = await bench.worker([{ at: 'answered', tool: 'once', action: 'kill' }]);
+    const run = await bench.runCalls('once');
+    await doomed.ended();
+    const db = new DatabaseSync(bench.storePath);
+    const version = db.prepare("SELECT value FROM meta WHERE name = 'schema_version'").get()?.['value'];
+    db.exec("UPDATE meta SET value = 99 WHERE name = 'schema_version'");
+    await expect(bench.worker()).rejects.toThrow(/its schema has version 99, this perdure knows versions up to/);
+    db.prepare("UPDATE meta SET value = ? WHERE name = 'schema_version'").run(version ?? 0);
+    db.close();
+    await bench.worker();
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(await callEnd(run)).toEqual(ending('outcome_unknown', 1));
+    expect(await bench.oracle.effects('once')).toBe(1);
+  });
+
+  it('pages are overwritten: the worker calls the file damaged, runs nothing, and goes on from a backup made at that moment', async () => {
+    await using bench = await CrashBench.open();
+    const doomed = await bench.worker([{ at: 'begun', tool: 'once', action: 'kill' }]);
+    const run = await bench.runCalls('once');
+    await doomed.ended();
+    const restored = `${bench.storePath}.restored`;
+    const db = new DatabaseSync(bench.storePath);
+    db.exec(`VACUUM INTO '${restored}'`);
+    const broken = `${bench.storePath}.broken`;
+    db.exec(`VACUUM INTO '${broken}'`);
+    db.close();
+    const file = await open(broken, 'r+');
+    const { size } = await file.stat();
+    // The first page, which says what the file is, stays.
+    await file.write(Buffer.alloc(size - 4_096, 0xa5), 0, size - 4_096, 4_096);
+    await file.close();
+    await expect(bench.worker([], { storePath: broken })).rejects.toThrow(/damaged/);
+    expect(await bench.oracle.arrivals('once')).toEqual([]);
+    await bench.worker([], { storePath: restored });
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(await bench.oracle.arrivals('once')).toEqual([]);
+  });
+});
+
+describe('a key that the backend has forgotten', { timeout: 60_000 }, () => {
+  it('after keyTtlMs a lost answer is unknown, as for a once tool: the effect happens once', async () => {
+    await using bench = await CrashBench.open();
+    const options = { keyTtlMs: 1_000 };
+    const doomed = await bench.worker([{ at: 'answered', tool: 'keyed', action: 'kill' }], options);
+    const run = await bench.runCalls('keyed');
+    await doomed.ended();
+    await bench.oracle.forgetKeys();
+    await bench.worker([], options);
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(await callEnd(run)).toEqual(ending('outcome_unknown', 1));
+    expect(await bench.oracle.effects('keyed')).toBe(1);
   });
 });

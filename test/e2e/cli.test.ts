@@ -1,12 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-
-const bin = fileURLToPath(new URL('../../bin/perdure.js', import.meta.url));
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Project } from '../support/command-line.js';
 
 const config = `
 import { defineConfig, defineTool } from 'perdure';
@@ -35,62 +30,14 @@ export default ({ messages }) => {
   return { text: 'Seen: ' + task };
 };`;
 
-interface Ended {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
-/** A command line of its own; everything that is started here has ended when the tests have. */
-class Shop {
-  readonly dir: string;
-  readonly #running = new Set<ChildProcess>();
-
-  constructor(dir: string) {
-    this.dir = dir;
-  }
-
-  start(args: string[]): { child: ChildProcess; ended: Promise<Ended>; errHas(text: string): Promise<void> } {
-    const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...env } = process.env;
-    const child = spawn(process.execPath, [bin, ...args], { cwd: this.dir, env: { ...env, NO_COLOR: '1' } });
-    this.#running.add(child);
-    let [out, err] = ['', ''];
-    child.stdout.on('data', (data: Buffer) => (out += data.toString()));
-    child.stderr.on('data', (data: Buffer) => (err += data.toString()));
-    const ended = once(child, 'close').then(([code]) => {
-      this.#running.delete(child);
-      return { code: code as number | null, out, err };
-    });
-    const errHas = (text: string): Promise<void> =>
-      vi.waitFor(() => expect(err).toContain(text), { timeout: 40_000, interval: 50 });
-    return { child, ended, errHas };
-  }
-
-  async run(...args: string[]): Promise<Ended> {
-    return await this.start(args).ended;
-  }
-
-  async close(): Promise<void> {
-    const left = [...this.#running];
-    for (const child of left) child.kill('SIGKILL');
-    await rm(this.dir, { recursive: true, force: true });
-    expect(left.map((child) => child.spawnargs)).toEqual([]);
-  }
-}
-
-async function openShop(): Promise<Shop> {
-  const dir = await mkdtemp(join(tmpdir(), 'perdure-cli-'));
-  await writeFile(join(dir, 'perdure.config.ts'), config);
-  await writeFile(join(dir, 'script.ts'), script);
-  return new Shop(dir);
-}
+const openShop = (): Promise<Project> => Project.open({ 'perdure.config.ts': config, 'script.ts': script });
 
 describe('without a server', () => {
-  let shop: Shop;
+  let shop: Project;
   beforeAll(async () => {
     shop = await openShop();
   });
-  afterAll(() => shop.close());
+  afterAll(() => shop[Symbol.asyncDispose]());
 
   it('run starts one, prints the answer alone on standard output, and leaves nothing running', async () => {
     const { code, out, err } = await shop.run('run', '--id', 'first', 'task one');
@@ -143,8 +90,8 @@ describe('without a server', () => {
 });
 
 describe('with perdure dev', () => {
-  let shop: Shop;
-  let dev: ReturnType<Shop['start']>;
+  let shop: Project;
+  let dev: ReturnType<Project['start']>;
   beforeAll(async () => {
     shop = await openShop();
     dev = shop.start(['dev']);
@@ -153,7 +100,7 @@ describe('with perdure dev', () => {
   afterAll(async () => {
     dev.child.kill('SIGINT');
     const { code } = await dev.ended;
-    await shop.close();
+    await shop[Symbol.asyncDispose]();
     expect(code).toBe(0);
   });
 

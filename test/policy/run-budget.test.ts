@@ -60,6 +60,8 @@ describe('a cap', () => {
     expect(describeCap('wall_time_cap', { ...unlimited, wallTimeMs: 90_000 })).toBe(
       "the run's limit of 90 s is used up",
     );
+    expect(describeCap('steps_cap', { ...unlimited, steps: 1 })).toBe("the run's limit of 1 step is used up");
+    expect(describeCap('calls_cap', { ...unlimited, calls: 2 })).toBe("the run's limit of 2 tool calls is used up");
     expect(describeCap('cost_cap', { ...unlimited, costUsd: 1.5 })).toBe("the run's limit of $1.5 is used up");
   });
 });

@@ -27,7 +27,11 @@ beforeAll(async () => {
   code = await bundleWorkflows(workflowSources.own);
 });
 
-const replay = (history: RecordedHistory) => Worker.runReplayHistory({ workflowBundle: { code } }, history);
+// Children are named after their parent.
+const replay = (history: RecordedHistory) => {
+  const workflowId = /"workflowId":"([^"]+)"/.exec(JSON.stringify(history.events[0]))?.[1];
+  return Worker.runReplayHistory({ workflowBundle: { code } }, history, workflowId);
+};
 
 /** The first scheduled activity with that id. */
 function scheduled(history: RecordedHistory, activityId: string) {

@@ -337,6 +337,8 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         // The late answer is kept: the same question would not be paid for twice.
         expect(await store.getTurn(zombie)).toEqual(late);
         expect((await store.listTurns('r1')).map(({ result }) => result.text)).toEqual(['one', 'another way', 'late']);
+        expect((await store.listTurns('r1', 1)).map(({ result }) => result.text)).toEqual(['another way', 'late']);
+        expect(await store.listTurns('r1', 3)).toEqual([]);
       });
 
       test('moves the head neither back nor aside for a question that was asked before', async () => {

@@ -42,10 +42,10 @@ export class Project implements AsyncDisposable {
     return new Project(dir, env);
   }
 
-  start(args: string[], env: NodeJS.ProcessEnv = {}): Running {
+  start(args: string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running {
     const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...inherited } = process.env;
     const child = spawn(process.execPath, [bin, ...args], {
-      cwd: this.dir,
+      cwd,
       env: { ...inherited, NO_COLOR: '1', ...this.#env, ...env },
     });
     this.#running.add(child);

@@ -1,5 +1,6 @@
 import { exitCodes } from '../exit-code.js';
 import type { Platform } from '../platform.js';
+import { type AddCommand, jsonOption, runArgument, withNotes } from '../registration.js';
 
 /** `perdure cancel RUN`: asks the run to end, and does not wait for it. */
 export async function cancelCommand(
@@ -21,3 +22,13 @@ export async function cancelCommand(
     await client.close();
   }
 }
+
+export const addCancel: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('cancel')
+    .description('ask a run to end')
+    .addArgument(runArgument())
+    .addOption(jsonOption())
+    .action(async (run: string, options: { json?: boolean }) => finish(await cancelCommand(platform, run, options)));
+  withNotes(command, { examples: ['perdure cancel refund-1042'] });
+};

@@ -3,6 +3,7 @@ import { PerdureError } from '../../client/perdure-error.js';
 import type { Json } from '../../contract/json.js';
 import { exitCodes } from '../exit-code.js';
 import type { Platform } from '../platform.js';
+import { type AddCommand, jsonOption, runArgument, withNotes } from '../registration.js';
 
 export interface ResolveCommandOptions {
   call: string;
@@ -73,3 +74,25 @@ async function readNamed(file: string): Promise<string> {
     });
   }
 }
+
+export const addResolve: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('resolve')
+    .description('say what became of a call whose outcome is unknown')
+    .addArgument(runArgument())
+    .requiredOption('--call <call>', 'which call, for example c3.1')
+    .option('--happened', 'it did happen')
+    .option('--did-not', 'it did not; a retry of the run makes the call again')
+    .option('--result <file>', 'what it gave, JSON or text; - reads it from standard input')
+    .option('--note <text>', 'how you know; told to the model')
+    .addOption(jsonOption())
+    .action(async (run: string, options: ResolveCommandOptions) =>
+      finish(await resolveCommand(platform, run, options)),
+    );
+  withNotes(command, {
+    examples: [
+      'perdure resolve refund-1042 --call c3.1 --happened --result label.json',
+      'perdure resolve refund-1042 --call c3.1 --did-not --note "no label in the printer\'s log"',
+    ],
+  });
+};

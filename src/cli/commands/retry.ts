@@ -4,6 +4,9 @@ import { type LimitOptions, limitsOf } from '../limit-options.js';
 import type { Platform } from '../platform.js';
 import { printable } from '../render/text-width.js';
 import { nobodyToRunIt } from './run.js';
+import { addDelivery } from '../deliver-run.js';
+import { addLimitOptions } from '../limit-options.js';
+import { type AddCommand, runArgument, withNotes } from '../registration.js';
 
 export interface RetryCommandOptions extends LimitOptions, DeliverOptions {
   model?: string;
@@ -53,3 +56,25 @@ function planLines(runId: string, { rerun, unresolved }: RetryPlan): string[] {
     ),
   ];
 }
+
+export const addRetry: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('retry')
+    .description('go on from the last good step of a run that ended badly')
+    .addArgument(runArgument())
+    .option('--ask-again', 'ask the model anew for its last turn')
+    .option('--model <model>', 'provider:model, from here on')
+    .option('--yes', 'end the execution of a run that is stuck')
+    .option('--note <text>', 'why, for the record');
+  addDelivery(addLimitOptions(command)).action(async (run: string, options: RetryCommandOptions) =>
+    finish(await retryCommand(platform, run, options)),
+  );
+  withNotes(command, {
+    examples: [
+      'perdure retry refund-1042  a tool or a credential was mended',
+      'perdure retry refund-1042 --max-steps 50  a limit ended it',
+      'perdure retry refund-1042 --ask-again  the model is to answer anew',
+    ],
+    exits: ['capped', 'failed', 'detached'],
+  });
+};

@@ -1,7 +1,8 @@
 import { PerdureError } from '../../client/perdure-error.js';
-import { deliverRun, type DeliverOptions } from '../deliver-run.js';
-import { type LimitOptions, limitsOf } from '../limit-options.js';
+import { addDelivery, deliverRun, type DeliverOptions } from '../deliver-run.js';
+import { addLimitOptions, type LimitOptions, limitsOf } from '../limit-options.js';
 import type { Engine, Platform } from '../platform.js';
+import { type AddCommand, withNotes } from '../registration.js';
 
 export interface RunCommandOptions extends LimitOptions, DeliverOptions {
   id?: string;
@@ -36,3 +37,24 @@ export function nobodyToRunIt(): PerdureError {
     next: 'Start one in another terminal with: perdure dev - or leave --no-follow away.',
   });
 }
+
+export const addRun: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('run')
+    .description('run the agent on a task')
+    .argument('<task>', 'what the agent is to do; - reads it from standard input')
+    .option('--id <id>', "the run's name; default: a short random one")
+    .option('--model <model>', 'provider:model, instead of the one in the configuration');
+  addDelivery(addLimitOptions(command)).action(async (task: string, options: RunCommandOptions) =>
+    finish(await runCommand(platform, task, options)),
+  );
+  withNotes(command, {
+    examples: [
+      'perdure run "Refund order 1042 and tell the customer"',
+      'perdure run --id refund-1042 --max-steps 50 "Refund order 1042"',
+      'perdure run --model openai:gpt-5 - < task.txt > answer.txt',
+      'perdure run --json --follow "Refund order 1042" | jq .termination',
+    ],
+    exits: ['capped', 'failed', 'detached'],
+  });
+};

@@ -5,6 +5,7 @@ import type { Client, Platform } from '../platform.js';
 import { renderCall } from '../render/call-view.js';
 import { renderRun } from '../render/step-view.js';
 import { makeStyle } from '../render/style.js';
+import { type AddCommand, jsonOption, runArgument, withNotes } from '../registration.js';
 
 export interface ShowCommandOptions {
   /** One call, e.g. `c3.1`. */
@@ -38,7 +39,7 @@ export async function showCommand(
   }
 }
 
-function noSuchCall(callId: string, run: RunDescription): PerdureError {
+export function noSuchCall(callId: string, run: RunDescription): PerdureError {
   const known = run.steps.flatMap((step) => step.calls.map((call) => call.callId));
   const which =
     known.length === 0
@@ -58,3 +59,20 @@ async function sayWhatIsUnknown(platform: Platform, client: Client, run: RunDesc
     platform.err.write('\nNo worker is there for this run. Start one: perdure worker\n');
   }
 }
+
+export const addShow: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('show')
+    .description("show a run's steps, calls and answer")
+    .addArgument(runArgument())
+    .option('--call <call>', 'everything about one call, for example c3.1')
+    .addOption(jsonOption())
+    .action(async (run: string, options: ShowCommandOptions) => finish(await showCommand(platform, run, options)));
+  withNotes(command, {
+    examples: [
+      'perdure show refund-1042',
+      'perdure show refund-1042 --call c3.1',
+      "perdure show refund-1042 --json | jq '.steps[].calls[] | select(.failure)'",
+    ],
+  });
+};

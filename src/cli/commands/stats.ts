@@ -2,6 +2,7 @@ import { exitCodes } from '../exit-code.js';
 import type { Platform } from '../platform.js';
 import { renderStats } from '../render/stats-view.js';
 import { makeStyle } from '../render/style.js';
+import { type AddCommand, jsonOption, timeSpan, withNotes } from '../registration.js';
 
 export interface StatsCommandOptions {
   /** Milliseconds before now. */
@@ -33,3 +34,20 @@ export async function statsCommand(platform: Platform, options: StatsCommandOpti
     await client.close();
   }
 }
+
+export const addStats: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('stats')
+    .description('how the tools do: success, durations, failures, corrections')
+    .option('--since <time>', 'only calls of the last 30m, 12h, 7d … (default: all)', timeSpan)
+    .option('--tool <tool>', 'only this tool')
+    .addOption(jsonOption())
+    .action(async (options: StatsCommandOptions) => finish(await statsCommand(platform, options)));
+  withNotes(command, {
+    examples: [
+      'perdure stats --since 7d',
+      'perdure stats --since 24h --tool refund_payment',
+      "perdure stats --json | jq '.tools[] | {tool, successRate}'",
+    ],
+  });
+};

@@ -6,6 +6,7 @@ import type { Platform } from '../platform.js';
 import { formatDuration } from '../render/duration.js';
 import { makeStyle, textColumns, type Style } from '../render/style.js';
 import { cutToWidth, displayWidth, oneLine, padToWidth, wrapToWidth } from '../render/text-width.js';
+import { type AddCommand, jsonOption, withNotes } from '../registration.js';
 
 export interface ToolsCommandOptions {
   json?: boolean;
@@ -72,3 +73,22 @@ function outStyle(platform: Platform): Style {
   const { colour, columns } = platform.out;
   return makeStyle({ colour, columns, nowMs: platform.nowMs() });
 }
+
+export const addTools: AddCommand = (program, { platform, finish }) => {
+  const tools = program
+    .command('tools')
+    .description('list the tools of the configuration')
+    .addOption(jsonOption())
+    .action(async (options: ToolsCommandOptions) => finish(await toolsCommand(platform, options)));
+  const check = tools
+    .command('check')
+    .description('warn of what in their schemas makes models err; ends with 2 where there is anything')
+    .action(async () => finish(await toolsCheckCommand(platform, tools.opts<ToolsCommandOptions>())));
+  withNotes(tools, {
+    examples: [
+      'perdure tools',
+      "perdure tools --json | jq '.[] | {name, inputSchema}'  the schemas as the model gets them",
+    ],
+  });
+  withNotes(check, { examples: ['perdure tools check'] });
+};

@@ -63,7 +63,7 @@ export function attemptFate(call: CallDescription, { start, startedAtMs, endedAt
   return `${failure ? 'failed' : 'ended'} after ${formatDuration(endedAtMs - startedAtMs)}`;
 }
 
-function attemptFailureWords(record: Record<string, Json>): string {
+export function attemptFailureWords(record: Record<string, Json>): string {
   const parts = [record['error_type'], record['upstream_status'], record['error_message']];
   return oneLine(parts.filter((part) => typeof part === 'string' || typeof part === 'number').join(' '));
 }

@@ -63,7 +63,7 @@ function jsonLines(text: string, style: Style): string[] {
   return wrapToWidth(spread(text), textColumns(style, 2)).map((line) => `  ${line}`);
 }
 
-function spread(text: string): string {
+export function spread(text: string): string {
   try {
     // Only spread where nothing is changed by it: numbers beyond double precision would be.
     const value = JSON.parse(text) as Json;

@@ -29,7 +29,7 @@ function callProgress(before: CallDescription | undefined, after: CallDescriptio
   return failedNow > failedBefore ? [{ type: 'retry', call: after }] : [];
 }
 
-function isEnded(call: CallDescription): boolean {
+export function isEnded(call: CallDescription): boolean {
   return call.state !== 'waiting' && call.state !== 'running' && call.state !== 'retrying';
 }
 

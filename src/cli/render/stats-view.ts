@@ -1,7 +1,8 @@
 import type { CallFigures, FailureFigures, ToolFigures } from '../../stats/failure-stats.js';
 import { formatDuration } from './duration.js';
 import type { Style } from './style.js';
-import { cutToWidth, displayWidth, oneLine, padStartToWidth, padToWidth } from './text-width.js';
+import { renderTable } from './table.js';
+import { cutToWidth, oneLine } from './text-width.js';
 
 /** More hours are no table that anybody reads; `--json` has them all. */
 const MOST_HOURS = 24;
@@ -39,7 +40,7 @@ function toolTable({ tools }: FailureFigures, style: Style): string {
     tool.attemptsPerCall === undefined ? '–' : round(tool.attemptsPerCall),
     corrections(tool),
   ]);
-  return table(header, rows, style);
+  return renderTable(header, rows, style);
 }
 
 function failureTable({ tools, all }: FailureFigures, style: Style): string {
@@ -55,7 +56,7 @@ function failureTable({ tools, all }: FailureFigures, style: Style): string {
     code,
     oneLine(tool),
   ]);
-  return table(['CLASS', 'COUNT', 'OF ALL', 'FAMILY', 'CODE', 'TOOL'], rows, style);
+  return renderTable(['CLASS', 'COUNT', 'OF ALL', 'FAMILY', 'CODE', 'TOOL'], rows, style);
 }
 
 function pathTable({ tools }: FailureFigures, style: Style): string {
@@ -65,7 +66,7 @@ function pathTable({ tools }: FailureFigures, style: Style): string {
   const rows = paths
     .slice(0, MOST_PATHS)
     .map(({ tool, path, count }) => [oneLine(path) || '(the arguments as a whole)', String(count), oneLine(tool)]);
-  return table(['FAILING ARGUMENT', 'CALLS', 'TOOL'], rows, style);
+  return renderTable(['FAILING ARGUMENT', 'CALLS', 'TOOL'], rows, style);
 }
 
 function hourTable({ hours }: FailureFigures, style: Style): string {
@@ -76,22 +77,7 @@ function hourTable({ hours }: FailureFigures, style: Style): string {
     String(failed),
     percent((calls - failed) / calls),
   ]);
-  return rows.length === 0 ? '' : table(['HOUR', 'CALLS', 'FAILED', 'SUCCESS'], rows, style);
-}
-
-function table(header: string[], rows: string[][], style: Style): string {
-  const widths = header.map((title, column) =>
-    rows.reduce((width, cells) => Math.max(width, displayWidth(cells[column] ?? '')), displayWidth(title)),
-  );
-  const isNumber = header.map((_, column) => rows.every((cells) => /^(?:–|[\d.])/.test(cells[column] ?? '')));
-  const line = (cells: string[]): string => {
-    const padded = cells.map((cell, column) => {
-      const width = widths[column] ?? 0;
-      return isNumber[column] && column > 0 ? padStartToWidth(cell, width) : padToWidth(cell, width);
-    });
-    return cutToWidth(padded.join('  ').trimEnd(), style.columns);
-  };
-  return [style.colours.dim(line(header)), ...rows.map(line)].join('\n');
+  return rows.length === 0 ? '' : renderTable(['HOUR', 'CALLS', 'FAILED', 'SUCCESS'], rows, style);
 }
 
 function corrections({ corrected, correctable, selfCorrectionRate }: CallFigures | ToolFigures): string {

@@ -282,7 +282,8 @@ const lostEnds = ['timeout', 'outcome_unknown', 'server_error', 'external_servic
 /** The end is the one that was foretold, unless a start was lost or another's end stood in the way; then one that says so. */
 function checkFinalState(run: RunEvidence, planned: PlannedCall, row: StoredCall, end: string, wrong: Wrong): void {
   if (end === planned.ended) return;
-  if (end === 'cancelled' && run.cancelled) return;
+  // By somebody; or, an agent's, because its parent was reset while it ran: what was cancelled then keeps that outcome.
+  if (end === 'cancelled' && (run.cancelled || run.executions.some(({ closed }) => closed === 'cancelled'))) return;
   if (planned.ended === 'outcome_unknown' && end === 'succeeded') {
     wrong('F', 'nobody could know that it happened, and it is told as done');
     return;

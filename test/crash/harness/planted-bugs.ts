@@ -22,17 +22,35 @@ export interface PlantedBug {
   edits: { from: string; to: string }[];
   /** Whether it is in what the workflow replays. */
   inWorkflow?: true;
-  scenario: Scenario;
+  scenario: keyof typeof scenarios;
   law: Law;
 }
 
-const unknown = { ended: 'outcome_unknown', starts: 1, effects: 1 };
+/** Each is run with the bugs that it is for, and once without any. */
+export const scenarios = {
+  'a keyed call whose worker dies with the answer': killedAt('answered', 'keyed', {
+    ended: 'succeeded',
+    starts: 2,
+    effects: 1,
+  }),
+  'a once call whose worker dies with the answer': killedAt('answered', 'once', {
+    ended: 'outcome_unknown',
+    starts: 1,
+    effects: 1,
+  }),
+  'a worker that wakes up before its send beside another in its body': wokenBeside('confirmed', 'once'),
+  'a worker that wakes up with an answer when the run has ended': wokenAfterwards('once'),
+  'a backend that fails each time': failing('keyed', { ended: 'server_error', starts: 2, effects: 1 }),
+  'two calls at once and one after them': undisturbed('keyed', 'read'),
+  'a run that has ended and is reset': resetAfterwards('once'),
+  'a run that is continued as new': continuedAsNew,
+} satisfies Record<string, Scenario>;
 
 export const plantedBugs: PlantedBug[] = [
   {
     name: 'the number of the attempt is part of the key that the backend gets',
     edits: [{ from: 'idempotencyKey: call.key,', to: 'idempotencyKey: `${call.key}-${options.attempt}`,' }],
-    scenario: killedAt('answered', 'keyed', { ended: 'succeeded', starts: 2, effects: 1 }),
+    scenario: 'a keyed call whose worker dies with the answer',
     law: 'E',
   },
   {
@@ -43,7 +61,7 @@ export const plantedBugs: PlantedBug[] = [
         to: "return { verdict: { type: 'accepted', row: begun } };",
       },
     ],
-    scenario: killedAt('answered', 'once', unknown),
+    scenario: 'a once call whose worker dies with the answer',
     law: 'N',
   },
   {
@@ -54,7 +72,7 @@ export const plantedBugs: PlantedBug[] = [
         to: 'const holds = true;',
       },
     ],
-    scenario: wokenBeside('confirmed', 'once'),
+    scenario: 'a worker that wakes up before its send beside another in its body',
     law: 'N',
   },
   {
@@ -65,13 +83,13 @@ export const plantedBugs: PlantedBug[] = [
         to: "withoutHolder(spendWithinLease(row, nowMs), 'none')",
       },
     ],
-    scenario: killedAt('answered', 'once', unknown),
+    scenario: 'a once call whose worker dies with the answer',
     law: 'N',
   },
   {
     name: 'a late result overwrites the outcome that was told',
     edits: [{ from: 'if (row.outcome || (row.token !== token && !anyReader))', to: 'if (false)' }],
-    scenario: wokenAfterwards('once'),
+    scenario: 'a worker that wakes up with an answer when the run has ended',
     law: 'P',
   },
   {
@@ -80,13 +98,13 @@ export const plantedBugs: PlantedBug[] = [
       { from: "if (effect.kind === 'once') return true;", to: "if (effect.kind === 'once') return false;" },
       { from: "case 'once':\n      return false;", to: "case 'once':\n      return true;" },
     ],
-    scenario: killedAt('answered', 'once', unknown),
+    scenario: 'a once call whose worker dies with the answer',
     law: 'N',
   },
   {
     name: 'a failing call is started again without end',
     edits: [{ from: "if (starts >= mostStarts) return refuse('attempts_spent');", to: '' }],
-    scenario: failing('keyed', { ended: 'server_error', starts: 2, effects: 1 }),
+    scenario: 'a backend that fails each time',
     law: 'B',
   },
   {
@@ -98,14 +116,14 @@ export const plantedBugs: PlantedBug[] = [
       },
     ],
     inWorkflow: true,
-    scenario: undisturbed('keyed', 'read'),
+    scenario: 'two calls at once and one after them',
     law: 'P',
   },
   {
     name: 'keys are made of the execution, which a reset gives another name',
     edits: [{ from: 'const runKey = input.runKey ?? info.firstExecutionRunId;', to: 'const runKey = info.runId;' }],
     inWorkflow: true,
-    scenario: resetAfterwards('once'),
+    scenario: 'a run that has ended and is reset',
     law: 'K',
   },
   {
@@ -117,7 +135,7 @@ export const plantedBugs: PlantedBug[] = [
       },
     ],
     inWorkflow: true,
-    scenario: continuedAsNew,
+    scenario: 'a run that is continued as new',
     law: 'P',
   },
   {
@@ -129,7 +147,7 @@ export const plantedBugs: PlantedBug[] = [
       },
     ],
     inWorkflow: true,
-    scenario: continuedAsNew,
+    scenario: 'a run that is continued as new',
     law: 'S',
   },
   {
@@ -141,20 +159,20 @@ export const plantedBugs: PlantedBug[] = [
       },
     ],
     inWorkflow: true,
-    scenario: undisturbed('keyed'),
+    scenario: 'two calls at once and one after them',
     law: 'R',
   },
 ];
 
 const copied = ['src', 'test/crash/support', 'test/support', 'test/typescript-resolver.ts', 'package.json'];
 
-/** A copy of the sources with the bug in it. Throws where what it changes is not there, or more than once. */
-export async function plant(bug: PlantedBug): Promise<{ sources: URL } & AsyncDisposable> {
+/** A copy of the sources with these changes. Throws where what one changes is not there, or more than once. */
+export async function plantEdits(edits: PlantedBug['edits']): Promise<{ sources: URL } & AsyncDisposable> {
   const folder = await mkdtemp(join(tmpdir(), 'perdure-planted-'));
   const root = fileURLToPath(repository);
   for (const path of copied) await cp(join(root, path), join(folder, path), { recursive: true });
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
-  for (const edit of bug.edits) await change(join(folder, 'src'), edit);
+  for (const edit of edits) await change(join(folder, 'src'), edit);
   return {
     sources: pathToFileURL(`${folder}/`),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),

@@ -3,8 +3,6 @@ import { Worker } from '@temporalio/worker';
 import type { RunEvidence } from './evidence.js';
 import type { Violation } from './laws.js';
 
-type Replayable = Parameters<typeof Worker.runReplayHistory>[1];
-
 /** The SDK's runtime ends with its last worker, and must not while another is made: replays go one after another. */
 let before: Promise<unknown> = Promise.resolve();
 
@@ -18,7 +16,7 @@ export function checkReplays(runs: RunEvidence[], bundlePath: string): Promise<V
 async function replay(runs: RunEvidence[], bundlePath: string): Promise<Violation[]> {
   const all = runs.flatMap(withChildren);
   const histories = all.flatMap(({ workflowId, executions }) =>
-    executions.map(({ history }) => ({ workflowId, history: history })),
+    executions.map(({ history }) => ({ workflowId, history })),
   );
   const results = Worker.runReplayHistories({ workflowBundle: { codePath: bundlePath } }, histories);
   const found: Violation[] = [];

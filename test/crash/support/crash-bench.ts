@@ -21,6 +21,9 @@ import type { WorkerSettings } from './worker-process.js';
 /** Until a lost worker's claim can be taken over: lease and grace, and the server's own reaction. */
 export const heartbeatTimeoutMs = 2_000;
 
+/** Where Node.js itself would keep it. */
+const compileCache = join(tmpdir(), 'node-compile-cache');
+
 const quiet = () => undefined;
 /** The sources that workers run: this repository's, or a copy with something planted in it. */
 export const repository = new URL('../../../', import.meta.url);
@@ -126,7 +129,7 @@ export class CrashBench implements AsyncDisposable {
   readonly client: Client;
   readonly store: Store;
   readonly taskQueue: string;
-  readonly #server: { address: string; namespace: string };
+  readonly server: { address: string; namespace: string };
   readonly #sources: URL;
   readonly #workers: CrashWorker[] = [];
   readonly #wires: TcpProxy[] = [];
@@ -145,7 +148,7 @@ export class CrashBench implements AsyncDisposable {
     this.oracle = fields.oracle;
     this.client = fields.client;
     this.store = fields.store;
-    this.#server = fields.server;
+    this.server = fields.server;
     this.#sources = fields.sources;
     this.taskQueue = taskQueueFor(fields.store.storeId);
   }
@@ -170,7 +173,7 @@ export class CrashBench implements AsyncDisposable {
   ): Promise<CrashWorker> {
     await after;
     const settings: WorkerOptions = {
-      ...this.#server,
+      ...this.server,
       taskQueue: this.taskQueue,
       storePath: this.storePath,
       bundlePath: await workflowBundle(this.#sources),
@@ -185,7 +188,8 @@ export class CrashBench implements AsyncDisposable {
     const child = fork(fileURLToPath(new URL('test/crash/support/worker-process.ts', this.#sources)), {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       execArgv: [...process.execArgv, ...execArgv],
-      env: { ...process.env, ...env, PERDURE_CRASH_WORKER: JSON.stringify(rest) },
+      // A worker's start is mostly the compilation of its sources: a third less with a cache (measured, 0.85 s and 0.55 s).
+      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, ...env, PERDURE_CRASH_WORKER: JSON.stringify(rest) },
     });
     const worker = new CrashWorker(child);
     this.#workers.push(worker);
@@ -233,7 +237,7 @@ export class CrashBench implements AsyncDisposable {
     failpoint: Failpoint,
     options: Partial<WorkerOptions> = {},
   ): Promise<CrashWorker & { stopped(): Promise<void> }> {
-    const wire = await TcpProxy.open(Number(this.#server.address.split(':')[1]));
+    const wire = await TcpProxy.open(Number(this.server.address.split(':')[1]));
     this.#wires.push(wire);
     const worker = await this.worker([failpoint], { ...options, address: `127.0.0.1:${wire.port}` });
     const stopped = async (): Promise<void> => {

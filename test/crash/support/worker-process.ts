@@ -1,4 +1,5 @@
 /** A worker of the crash tests, as a process that can be killed, stopped and woken up. */
+import { flushCompileCache } from 'node:module';
 import { NativeConnection } from '@temporalio/worker';
 import { digestOf } from '../../../src/policy/idempotency-key.js';
 import { scriptedModel, type ScriptedReply } from '../../../src/models/scripted-model.js';
@@ -180,6 +181,8 @@ const worker = await createWorker({
 });
 const running = worker.run();
 process.send?.({ ready: true });
+// Now, because most of these processes never come to an orderly end.
+flushCompileCache();
 await running;
 await connection.close();
 process.disconnect();

@@ -1,0 +1,28 @@
+import { exitCodes } from '../exit-code.js';
+import type { Platform } from '../platform.js';
+import { type AddCommand, jsonOption, withNotes } from '../registration.js';
+
+/** `perdure init [DIR]`: a new project that runs at once. */
+export async function initCommand(platform: Platform, dir: string, options: { json?: boolean }): Promise<number> {
+  const project = await platform.createProject(dir);
+  if (options.json) {
+    platform.out.write(`${JSON.stringify(project, null, 2)}\n`);
+    return exitCodes.done;
+  }
+  platform.out.write(project.files.map((file) => `${file}\n`).join(''));
+  const enter = dir === '.' ? '' : `  cd ${/^[\w./-]+$/.test(dir) ? dir : JSON.stringify(dir)}\n`;
+  platform.err.write(
+    `\nA new agent in ${project.dir}. Next:\n\n${enter}  npm install\n  npm start      runs it; a script plays the model, so no key is needed\n  npm test       a refund whose answer is lost happens once\n`,
+  );
+  return exitCodes.done;
+}
+
+export const addInit: AddCommand = (program, { platform, finish }) => {
+  const command = program
+    .command('init')
+    .description('make a new project that runs at once; never overwrites')
+    .argument('[dir]', 'its folder', '.')
+    .addOption(jsonOption())
+    .action(async (dir: string, options: { json?: boolean }) => finish(await initCommand(platform, dir, options)));
+  withNotes(command, { examples: ['perdure init my-agent', 'perdure init'] });
+};

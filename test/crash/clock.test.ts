@@ -1,0 +1,80 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { CrashBench, until } from './support/crash-bench.js';
+import { callEnd, callEnds, ending } from './support/endings.js';
+
+const hourMs = 3_600_000;
+
+/** A machine whose clock can be set: all of its workers, their threads and so the store's clock follow it. */
+function machineOf(bench: CrashBench) {
+  const path = join(bench.rootDir, 'clock');
+  writeFileSync(path, '0');
+  return {
+    set: (offsetMs: number): void => writeFileSync(path, String(offsetMs)),
+    options: {
+      execArgv: ['--import', new URL('./support/shifted-clock.ts', import.meta.url).href],
+      env: { PERDURE_CRASH_CLOCK: path },
+    },
+  };
+}
+
+describe.concurrent('a clock that is set', { timeout: 120_000 }, () => {
+  it.each([
+    { tool: 'keyed', byMs: hourMs },
+    { tool: 'keyed', byMs: -hourMs },
+    { tool: 'once', byMs: hourMs },
+    { tool: 'once', byMs: -hourMs },
+  ])('by $byMs ms while a $tool body runs: its end counts, and nothing runs twice', async ({ tool, byMs }) => {
+    await using bench = await CrashBench.open();
+    const machine = machineOf(bench);
+    await bench.oracle.mode(tool, { type: 'commit-then-hold' });
+    const options = { ...machine.options, toolTimeoutMs: 30_000 };
+    await bench.worker([], options);
+    await bench.worker([], options);
+    const run = await bench.runCalls(tool);
+    await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
+    machine.set(byMs);
+    await sleep(3_500);
+    await bench.oracle.release();
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(await callEnd(run)).toEqual(ending('succeeded', 1));
+    expect(await bench.oracle.arrivals(tool)).toHaveLength(1);
+  });
+
+  it.each([
+    { tool: 'keyed', ended: 'succeeded', starts: 2 },
+    { tool: 'once', ended: 'outcome_unknown', starts: 1 },
+  ])('one hour forward at the death of its worker: a $tool call ends as $ended', async ({ tool, ended, starts }) => {
+    await using bench = await CrashBench.open();
+    const machine = machineOf(bench);
+    const doomed = await bench.worker([{ at: 'answered', tool, action: 'kill' }], machine.options);
+    const run = await bench.runCalls(tool);
+    await doomed.ended();
+    machine.set(hourMs);
+    await bench.worker([], machine.options);
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(await callEnd(run)).toEqual(ending(ended, starts));
+    expect(await bench.oracle.effects(tool)).toBe(1);
+  });
+
+  it.each([hourMs, -hourMs])('by %d ms with a breaker open: calls go on at the latest after its rest', async (byMs) => {
+    await using bench = await CrashBench.open();
+    const machine = machineOf(bench);
+    await bench.oracle.mode('once', { type: 'down', untilMs: Date.now() + 600_000 });
+    await bench.worker([], { ...machine.options, breakerCoolDownMs: 3_000 });
+    // Five failures in a row open it; each run's fuse lets three through.
+    const first = await Promise.all(Array.from({ length: 5 }, () => bench.runCalls('once')));
+    for (const run of first) expect(await run.result()).toMatchObject({ status: 'completed' });
+    await bench.oracle.mode('once', { type: 'answer' });
+    machine.set(byMs);
+    const startedAt = Date.now();
+    const next = await Promise.all(Array.from({ length: 3 }, () => bench.runCalls('once')));
+    for (const run of next) {
+      expect(await run.result()).toMatchObject({ status: 'completed' });
+      expect((await callEnds(run)).map(({ ended }) => ended)).toEqual(['succeeded']);
+    }
+    expect(Date.now() - startedAt).toBeLessThan(20_000);
+  });
+});
