@@ -156,7 +156,7 @@ export class Perdure {
 
   /** See `RunHandle.result`. */
   async waitForResult(run: RunHandle): Promise<AgentRunResult> {
-    const ended = await this.#reader.endOf(run);
+    const ended = (await this.#reader.endedRecord(run))?.result;
     if (ended) return await this.#reader.withWholeAnswer(ended, run);
     const end = await this.#connected().waitForEnd(run.runId);
     if (end.status === 'reported') return await this.#reader.withWholeAnswer(end.result, run);
@@ -177,8 +177,8 @@ export class Perdure {
 
   /** See `RunHandle.cancel`. */
   async cancel(run: RunHandle): Promise<void> {
-    const stored = await this.#reader.recordOf(run);
-    if (stored && (await this.#reader.endOf(run))) {
+    const stored = await this.#reader.endedRecord(run);
+    if (stored) {
       throw new PerdureError('run_not_found', `The run ${run.runId} has ended already (${stored.status}).`, {
         next: `perdure show ${run.runId}`,
       });

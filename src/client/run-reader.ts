@@ -223,12 +223,12 @@ export class RunReader {
     return message?.role === 'assistant' && message.text !== '' ? { ...result, answer: message.text } : result;
   }
 
-  /** How the run ended, if it has: one that goes on in another execution has not. */
-  async endOf(run: NamedRun): Promise<AgentRunResult | undefined> {
+  /** The run's record where it has ended: one that goes on in another execution has not. */
+  async endedRecord(run: NamedRun): Promise<RunRecord | undefined> {
     const stored = await this.recordOf(run);
-    if (!stored?.result) return undefined;
+    if (!stored || stored.status === 'running') return undefined;
     const server = await this.#server?.describe(run.runId);
-    return runState(stored, server) === stored.status ? stored.result : undefined;
+    return runState(stored, server) === stored.status ? stored : undefined;
   }
 
   async recordOf(run: NamedRun): Promise<RunRecord | undefined> {

@@ -237,6 +237,51 @@ describe('show', () => {
   });
 });
 
+describe('retry', () => {
+  it('passes on what was asked, and says what runs and what does not', async () => {
+    const retryPlan = {
+      rerun: [{ callId: 'c2.1', tool: 'refund_payment' }],
+      unresolved: [{ callId: 'c2.0', tool: 'print_label' }],
+    };
+    const args = ['retry', 'run', '--max-steps', '50', '--max-cost', '2.5', '--note', 'mended', '--no-follow'];
+    const { exitCode, out, err, asked } = await runScripted(args, { retryPlan });
+    expect(exitCode).toBe(0);
+    expect(out).toBe('run-4kx9mz\n');
+    expect(err).toBe(
+      'runs now: c2.1 refund_payment\n' +
+        'not run again: c2.0 print_label, which may or may not have happened. ' +
+        'Say which: perdure resolve run-4kx9mz --call c2.0 --happened (or --did-not)\n' +
+        'See how it goes: perdure show run-4kx9mz\n',
+    );
+    expect(asked).toContain('retry run-4kx9mz {"note":"mended","limits":{"steps":50,"costUsd":2.5}}');
+  });
+
+  it('refuses a limit that is none', async () => {
+    const { exitCode, err } = await runScripted(['retry', 'run', '--max-time', 'soon']);
+    expect(exitCode).toBe(2);
+    expect(err).toContain('Expected a length of time such as 30m or 12h, or none.');
+  });
+});
+
+describe('resolve', () => {
+  it('says what became of the call, and how the run goes on', async () => {
+    const args = ['resolve', 'run', '--call', 'c2.0', '--did-not', '--note', 'not printed'];
+    const { exitCode, err, asked } = await runScripted(args, { looks: [ended] });
+    expect(exitCode).toBe(0);
+    expect(asked).toEqual(['resolve run-4kx9mz c2.0 {"happened":false,"note":"not printed"}']);
+    expect(err).toBe(
+      'c2.0 of run-4kx9mz: it did not happen.\nHave the run go on with that: perdure retry run-4kx9mz\n',
+    );
+  });
+
+  it('wants one word of two, and a result only of what happened', async () => {
+    const both = await runScripted(['resolve', 'run', '--call', 'c2.0', '--happened', '--did-not']);
+    expect(both).toMatchObject({ exitCode: 2, err: expect.stringContaining('either --happened or --did-not') });
+    const result = await runScripted(['resolve', 'run', '--call', 'c2.0', '--did-not', '--result', 'x.json']);
+    expect(result).toMatchObject({ exitCode: 2, err: expect.stringContaining('has no result') });
+  });
+});
+
 describe('cancel', () => {
   it('asks for the end and says how to see it', async () => {
     const { exitCode, out, err, asked } = await runScripted(['cancel', 'run']);

@@ -27,7 +27,11 @@ beforeAll(async () => {
   code = await bundleWorkflows(workflowSources.own);
 });
 
-const replay = (history: RecordedHistory) => Worker.runReplayHistory({ workflowBundle: { code } }, history);
+// Children are named after their parent.
+const replay = (history: RecordedHistory) => {
+  const workflowId = /"workflowId":"([^"]+)"/.exec(JSON.stringify(history.events[0]))?.[1];
+  return Worker.runReplayHistory({ workflowBundle: { code } }, history, workflowId);
+};
 
 /** The first scheduled activity with that id. */
 function scheduled(history: RecordedHistory, activityId: string) {
@@ -52,6 +56,7 @@ describe('recorded histories', () => {
       'agent-model-failed',
       'agent-no-progress',
       'agent-parallel-and-once',
+      'agent-resumed',
       'agent-retry',
       'agent-same-answers',
       'executor-calls',

@@ -5,6 +5,8 @@
 import type { Engine, RunHandle } from '../support/engine.js';
 import type { Model } from '../../src/models/model.js';
 import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
+import { perdureOf } from '../support/perdure-of.js';
+import { asks, byRequest, refusesKey } from '../support/recording-model.js';
 import { agentAsTool } from '../../src/tools/agent-tool.js';
 import { backendTool, backendTools } from '../support/backend-tools.js';
 
@@ -92,6 +94,23 @@ export const scenarios: Record<string, Scenario> = {
     await run.workflow.cancel();
     await run.result().catch(() => undefined);
     return recorded(run.workflow);
+  },
+  'agent-resumed': async (engine) => {
+    engine.backend.script('refund', [{ status: 403, body: { error: 'not yet' } }]);
+    const worker = await engine.worker({
+      model: byRequest(asks(['look_up', {}], ['refund', { n: 1 }]), refusesKey, asks(['refund', { n: 2 }]), {
+        text: 'done',
+      }),
+      tools: backendTools(engine.backend.url),
+    });
+    const run = await engine.start(worker.taskQueue, {});
+    await run.result().catch(() => undefined);
+    const perdure = perdureOf(engine);
+    const handle = await perdure.get(run.runKey);
+    await perdure.retry(handle);
+    await handle.result();
+    const { runId } = await engine.client.workflow.getHandle(run.workflow.workflowId).describe();
+    return { workflowId: run.workflow.workflowId, firstRunId: runId };
   },
   'executor-calls': own('ownCalls', [
     {

@@ -14,6 +14,7 @@ import {
   commitOf,
   endOf,
   eventsFor,
+  failed,
   MANIFEST,
   recordedOf,
   rendered,
@@ -184,7 +185,88 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
       });
     });
 
+    describe('a person’s interventions', () => {
+      const limits = { steps: 9, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null };
+      const pinned = { limits, loopPolicy: { equalCalls: 2, onExhausted: 'stop' } as const };
+      const settling = { kind: 'resolution', by: 'ada', callId: 'c1.0', key: 'k1', happened: true } as const;
+
+      async function failedCall(key: string): Promise<ReturnType<typeof eventsFor>> {
+        const on = eventsFor('r1', 'c1.0');
+        await store.applyLedger(key, on.claim('t'));
+        await store.applyLedger(key, on.begin('t'));
+        await store.applyLedger(key, on.settle('t', failed(key, 'c1.0')), rendered('broken'));
+        return on;
+      }
+
+      test('are recorded with what they change: the call is open again, the run running, with other tools and limits', async () => {
+        await store.createRun({ ...runOf('r1'), pinned: { ...pinned, limits: { ...limits, steps: 1 } } });
+        const on = await failedCall('k1');
+        await store.finishRun('r1', endOf('failed'), 'execution-1');
+        expect(await store.getRun('r1')).toMatchObject({ status: 'failed', endedBy: 'execution-1' });
+        const manifest = { hash: 'manifest-2', tools: [] };
+        const change = {
+          runKey: 'r1',
+          intervention: { ...settling, id: 'i1' },
+          run: { manifest, pinned },
+          ledger: [{ key: 'k1', event: on.reopen() }],
+        };
+        const first = await store.intervene(change);
+        expect(first).toMatchObject({ status: 'recorded', intervention: { id: 'i1', by: 'ada' } });
+        const run = await store.getRun('r1');
+        expect(run).toMatchObject({ status: 'running', manifestHash: 'manifest-2', pinned });
+        expect(run).not.toHaveProperty('result');
+        expect(run).not.toHaveProperty('endedBy');
+        expect(await store.getManifest('manifest-2')).toEqual(manifest);
+        const call = await store.getCall('k1');
+        expect(call?.row).toMatchObject({ state: 'released', starts: 1, startsBefore: 1, spentMs: 0 });
+        expect(call).not.toHaveProperty('rendered');
+        expect(call?.row).not.toHaveProperty('outcome');
+
+        // The same one again changes nothing.
+        await store.finishRun('r1', endOf('completed'));
+        expect(await store.intervene(change)).toEqual(first);
+        expect(await store.getRun('r1')).toMatchObject({ status: 'completed' });
+        expect(await store.listInterventions('r1')).toEqual([first.status === 'recorded' && first.intervention]);
+      });
+
+      test('that the ledger refuses in one part change nothing at all', async () => {
+        await store.createRun(runOf('r1'));
+        const on = await failedCall('k1');
+        await store.recordOutcomes([recordedOf('k2', 'r1', 'c1.1')]);
+        const refused = await store.intervene({
+          runKey: 'r1',
+          intervention: { ...settling, id: 'i1' },
+          ledger: ['k1', 'k2'].map((key) => ({ key, event: on.reopen() })),
+        });
+        expect(refused).toMatchObject({ status: 'refused', key: 'k2', verdict: { type: 'superseded' } });
+        expect((await store.getCall('k1'))?.row.state).toBe('failed');
+        expect(await store.listInterventions('r1')).toEqual([]);
+      });
+
+      test('are listed in their order, and need a run', async () => {
+        await store.createRun(runOf('r1'));
+        for (const id of ['b', 'a']) {
+          await store.intervene({ runKey: 'r1', intervention: { ...settling, id }, ledger: [] });
+        }
+        expect((await store.listInterventions('r1')).map(({ id }) => id)).toEqual(['b', 'a']);
+        await expectCode(
+          store.intervene({ runKey: 'none', intervention: { ...settling, id: 'c' }, ledger: [] }),
+          'missing_run',
+          /none/,
+        );
+      });
+    });
+
     describe('model turns', () => {
+      test('that another execution starts take back the run’s end; those of the one that ended do not', async () => {
+        const run = await store.createRun(runOf('r2'));
+        await store.finishRun('r2', endOf('failed'), 'execution-1');
+        await store.countTurnStart(turnOf('r2', 1, run.head), 'execution-1');
+        expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
+        await store.countTurnStart(turnOf('r2', 1, run.head), 'execution-2');
+        expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
+      });
+
       let root: string;
       beforeEach(async () => {
         root = (await store.createRun(runOf('r1'))).head;

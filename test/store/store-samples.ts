@@ -43,6 +43,13 @@ export function succeeded(key: string, callId: string, result: string): Outcome 
   return { ...base, status: 'succeeded', result: { inline: result } };
 }
 
+export function failed(key: string, callId: string): Outcome {
+  const failure = { class: 'tool_bug', code: 'TOOL_FAILED_002', effectState: 'none', retryable: false } as const;
+  const words = { message: 'broken', suggestedAction: 'Use another tool.' };
+  const base = { callId, tool: 'refund_payment', key, attempts: 1, elapsedMs: 5 };
+  return { ...base, status: 'failed', failure: { ...failure, ...words } };
+}
+
 export function recordedOf(key: string, runKey: string, callId: string, result = 'refused'): RecordedOutcome {
   const outcome = succeeded(key, callId, result);
   return { key, runKey, callId, tool: 'refund_payment', digest: 'd1', outcome, rendered: rendered(result) };
@@ -57,6 +64,7 @@ export function eventsFor(runKey: string, callId: string, effect: Effect = { kin
     end: (token: string): LedgerEvent => ({ type: 'end', token, effect: 'none', waitMs: 0 }),
     giveBack: (token: string): LedgerEvent => ({ type: 'giveBack', token }),
     settle: (token: string, outcome: Outcome): LedgerEvent => ({ type: 'settle', token, outcome }),
+    reopen: (): LedgerEvent => ({ type: 'reopen', call }),
     seal: (ifNone: Outcome, ifUnknown: Outcome): LedgerEvent => ({ type: 'seal', call, ifNone, ifUnknown }),
   };
 }
