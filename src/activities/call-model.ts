@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import { classifyTurn } from '../arguments/classify-turn.js';
 import { keepFormerIds } from '../arguments/former-calls.js';
 import type { FormerCall } from '../arguments/former-calls.js';
@@ -17,6 +16,7 @@ import { digestOf } from '../policy/idempotency-key.js';
 import type { RecordedOutcome, RenderedMessage, Store, TurnKey } from '../store/store.js';
 import { StoreError } from '../store/store.js';
 import { notReady, turnFailed } from '../temporal/failure-mapper.js';
+import { askingExecution } from './asking-execution.js';
 import { askModel } from './ask-model.js';
 import { CallRecorder } from './call-recorder.js';
 import type { ConversationCache } from './conversation-cache.js';
@@ -49,17 +49,13 @@ export async function callModel(
   // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
   const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
   renderings?.catch(() => undefined);
-  const execution = Context.current().info.workflowExecution?.runId;
-  const interventions = store.listInterventions(input.runKey);
-  interventions.catch(() => undefined);
+  const { by } = askingExecution();
   // Likewise the start, where nothing else can stand between. Of a turn that turns out to be answered it only says that the
   // run has gone this way once more.
-  const starts = canAskAtOnce(services, manifests, conversations, input)
-    ? store.countTurnStart(turn, execution)
-    : undefined;
+  const starts = canAskAtOnce(services, manifests, conversations, input) ? store.countTurnStart(turn, by) : undefined;
   starts?.catch(() => undefined);
-  const stored = await store.getTurn(turn);
-  if (stored) return stored;
+  const { answer, interventions } = await store.getTurn(turn);
+  if (answer) return answer;
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
@@ -71,7 +67,7 @@ export async function callModel(
     input.answered,
     await (renderings ?? storedRenderings(store, input.answered)),
   );
-  results.push(...operatorNotes(await interventions, [...conversation, ...results]));
+  results.push(...operatorNotes(interventions, [...conversation, ...results]));
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
@@ -82,7 +78,7 @@ export async function callModel(
     model,
     question,
     turn,
-    countStart: async () => starts ?? (await store.countTurnStart(turn, execution)),
+    countStart: async () => starts ?? (await store.countTurnStart(turn, by)),
   });
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, isUsedProviderId, reply);
