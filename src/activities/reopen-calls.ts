@@ -1,7 +1,4 @@
-import type { Effect } from '../contract/effect.js';
 import type { TakenBack } from '../contract/intervention.js';
-import type { Manifest } from '../contract/manifest.js';
-import { ledgerEffect } from '../policy/ledger.js';
 import type { ReopenedCall } from '../policy/resume-run.js';
 import type { Intervening } from '../store/store.js';
 
@@ -15,12 +12,4 @@ export function reopening({ key, call }: ReopenedCall): Intervening['ledger'][nu
 
 export function takenBack({ key, call, outcome }: ReopenedCall): TakenBack {
   return { callId: call.callId, key, ...(outcome ? { outcome } : {}) };
-}
-
-/** What the calls of a run's tools are to the ledger; `undefined` for a tool that it does not have. */
-export function effectsIn(manifest: Manifest): (tool: string) => Effect | undefined {
-  return (name) => {
-    const tool = manifest.tools.find((candidate) => candidate.name === name);
-    return tool && ledgerEffect(tool);
-  };
 }

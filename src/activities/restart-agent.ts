@@ -1,10 +1,11 @@
 import type { StartRunInput } from '../contract/activities.js';
 import type { Manifest } from '../contract/manifest.js';
 import type { PinnedRun } from '../contract/intervention.js';
+import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planRestart } from '../policy/resume-run.js';
 import type { AskingExecution, RunRecord } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
-import { changedMeanwhileMs, effectsIn, reopening, takenBack } from './reopen-calls.js';
+import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';
 import type { Services } from './services.js';
 
 /**
@@ -23,7 +24,7 @@ export async function restartAgent(
   if (!input.agent || !by || run.status !== 'cancelled' || run.endedBy === by.runId) return;
   const [turns, calls, nowMs] = await Promise.all([store.listTurns(runKey), store.listCalls(runKey), store.now()]);
   const rows = new Map(calls.map(({ row }) => [row.key, row]));
-  const reopened = planRestart({ run, turns, rows, effectOf: effectsIn(manifest), nowMs });
+  const reopened = planRestart({ run, turns, rows, effectOf: ledgerEffects(manifest), nowMs });
   const intervened = await store.intervene({
     runKey,
     intervention: { kind: 'restart', id: `restart/${by.runId}`, by: 'reset', reopened: reopened.map(takenBack) },

@@ -5,6 +5,7 @@ import type { AnsweredCall } from '../contract/call.js';
 import type { CarriedRun, RunCounters } from '../contract/run.js';
 import { setAsideText } from '../policy/intervention-words.js';
 import { newRun } from '../policy/new-run.js';
+import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
 import type { ResumePlan } from '../policy/resume-run.js';
 import type { CallRecord, RunRecord } from '../store/store.js';
@@ -13,7 +14,7 @@ import { summarizeManifest } from '../tools/manifest.js';
 import { askingExecution } from './asking-execution.js';
 import { usageOfParts } from './run-usage.js';
 import type { Services } from './services.js';
-import { changedMeanwhileMs, effectsIn, reopening, takenBack } from './reopen-calls.js';
+import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';
 import { manifestFor, startRun } from './start-run.js';
 
 /**
@@ -37,7 +38,7 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
     run,
     turns,
     rows: new Map(calls.map(({ row }) => [row.key, row])),
-    effectOf: effectsIn(manifest),
+    effectOf: ledgerEffects(manifest),
     askAgain: resume.askAgain === true,
     nowMs,
   });

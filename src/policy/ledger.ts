@@ -6,7 +6,6 @@
 import type { Outcome } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import { assertNever } from '../contract/json.js';
-import type { ManifestTool } from '../contract/manifest.js';
 
 /**
  * - `started`: claimed (`token`), or its last holder ended or was lost without proving that nothing happened (`token` absent).
@@ -47,14 +46,6 @@ export interface LedgerRow {
 
 /** What identifies the call when its row is first written. */
 export type LedgerCall = Pick<LedgerRow, 'runKey' | 'callId' | 'tool' | 'digest' | 'effect'>;
-
-/**
- * What a call of the tool is to the ledger. An agent's is a read: it may be begun any number of times, since every effect of
- * the child has a key of its own that is the same each time, and the first outcome stays.
- */
-export function ledgerEffect({ agent, policy }: ManifestTool): Effect {
-  return agent ? { kind: 'read' } : policy.effect;
-}
 
 export type LedgerEvent =
   /** An attempt asks to be the one that may run the body. Reads need none. */

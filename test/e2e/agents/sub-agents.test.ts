@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { temporalClient, temporalServer } from '../../support/temporal-server.js';
 import type { PerdureConfig } from '../../../src/config/config.js';
 import { endlessScript, openTestBed, scriptedModel, type ScriptedTurn } from '../../../src/testing/index.js';
@@ -244,7 +245,8 @@ describe('an agent as a tool', () => {
     await using temporal = await temporalClient();
     const run = await bed.client.start('Do it.');
     await second.promise;
-    await resetToFirstTask(temporal.client, run.runId);
+    // Before the agent was started.
+    await resetWorkflow(temporal.client, run.runId, 'turn-1');
     // The former child is ended by then, or being ended.
     await sleep(1_000);
     release.resolve();
@@ -295,7 +297,8 @@ describe('a reset of the parent while its agent works', () => {
     await printing.promise;
     await expect.poll(() => ran).toContain('look');
     isReset = true;
-    await resetToFirstTask(temporal.client, run.runId);
+    // Before the agent was started.
+    await resetWorkflow(temporal.client, run.runId, 'turn-1');
     expect((await run.result()).status).toBe('completed');
     const [call] = (await run.describe()).steps.flatMap((step) => step.calls);
     const child = await (await bed.client.get(`${run.runId}/c1.0`)).describe();
@@ -318,16 +321,3 @@ describe('a reset of the parent while its agent works', () => {
     expect(ran.toSorted()).toEqual(['first', 'look', 'look']);
   });
 });
-
-async function resetToFirstTask(client: Awaited<ReturnType<typeof temporalClient>>['client'], workflowId: string) {
-  const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
-  // The workflow task that scheduled the model's turn, before the child was started.
-  const completed = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
-  await client.workflowService.resetWorkflowExecution({
-    namespace: temporalServer().namespace,
-    workflowExecution: { workflowId },
-    reason: 'the test takes another way',
-    workflowTaskFinishEventId: completed[1]?.eventId ?? null,
-    requestId: `reset-${workflowId}`,
-  });
-}
