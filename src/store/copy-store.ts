@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { resolve } from 'node:path';
 import type pg from 'pg';
 import type { StoreIdentity } from './content-ids.js';
-import type { PostgresChoice, SqliteChoice, StoreChoice } from './open-store.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from './store-choice.js';
 import { connectPool, raiseSchema, storedVersion, whileMigrating } from './postgres-database.js';
 import { toStoreError } from './postgres-error.js';
 import { insertRows, storable } from './postgres-rows.js';

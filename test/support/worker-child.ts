@@ -4,7 +4,7 @@
  */
 import { NativeConnection } from '@temporalio/worker';
 import { resolveConfig } from '../../src/config/resolve-config.js';
-import type { StoreChoice } from '../../src/store/open-store.js';
+import type { StoreChoice } from '../../src/store/store-choice.js';
 import { createWorker } from '../../src/worker.js';
 import { backendTools } from './backend-tools.js';
 import { guardedTools } from './guarded-tools.js';
