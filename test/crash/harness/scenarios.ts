@@ -1,5 +1,6 @@
 /** Short runs with one fault each: what a planted bug is caught by, and what sound code comes through without a violation. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { until, type CrashBench, type CrashRun, type CrashWorker } from '../support/crash-bench.js';
 import type { Failpoint, Moment } from '../support/failpoints.js';
 import { Witnesses } from './evidence.js';
@@ -133,15 +134,7 @@ export function resetAfterwards(tool: PlainTool): Scenario {
     await worker(scene);
     const run = await scene.bench.start(program.name, program.script);
     await ended(scene, run);
-    const { events } = await run.handle.fetchHistory();
-    const first = events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventId;
-    await client.workflowService.resetWorkflowExecution({
-      namespace: client.options.namespace,
-      workflowExecution: { workflowId: program.name },
-      workflowTaskFinishEventId: first ?? null,
-      requestId: `reset-${program.name}`,
-      reason: 'the crash harness',
-    });
+    await resetWorkflow(client, program.name, 'start');
     await ended(scene, run);
     return await judge(scene, program);
   };
