@@ -103,7 +103,10 @@ export function wokenBeside(at: Moment, tool: PlainTool): Scenario {
     await worker(scene);
     await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the other’s request');
     sleeper.signal('SIGCONT');
-    await sleep(1_500);
+    // As long as it may take to send what it must not send; on a busy machine a process wakes up slowly.
+    for (const giveUpAt = Date.now() + 6_000; Date.now() < giveUpAt; await sleep(50)) {
+      if ((await bench.oracle.arrivals(tool)).length > 1) break;
+    }
     await bench.oracle.release();
     sleeper.signal('SIGKILL');
     await ended(scene, run);
