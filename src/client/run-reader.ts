@@ -203,7 +203,7 @@ export class RunReader {
 
   #serverPart(server: ServerRun): NonNullable<RunDescription['server']> {
     const url = this.#server?.runUrl(server.id);
-    const { status, executionId, taskQueue, historyEvents, historyBytes, pending = [] } = server;
+    const { status, executionId, taskQueue, historyEvents, historyBytes, pending = [], stuck } = server;
     return {
       status,
       executionId,
@@ -212,6 +212,7 @@ export class RunReader {
       ...(historyBytes !== undefined && { historyBytes }),
       ...(url !== undefined && { url }),
       pending,
+      ...(stuck && { stuck }),
     };
   }
 

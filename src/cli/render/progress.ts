@@ -14,10 +14,12 @@ export type ProgressEvent =
 
 /** What is new in `after`, in the order of steps and calls. `before` is absent at the first look. */
 export function progressBetween(before: RunDescription | undefined, after: RunDescription): ProgressEvent[] {
-  const seenSteps = new Set(before?.steps.map((step) => step.step));
+  // A retry may put calls in the place of the answer that ended the run.
+  const stepsWithCalls = new Set(before?.steps.filter((step) => step.calls.length > 0).map((step) => step.step));
+  const answers = new Set(before?.steps.filter((step) => step.calls.length === 0).map((step) => step.step));
   const seenCalls = new Map(before?.steps.flatMap((step) => step.calls.map((call) => [call.key, call] as const)));
   return after.steps.flatMap((step) => [
-    ...(seenSteps.has(step.step) ? [] : [{ type: 'turn' as const, step }]),
+    ...((step.calls.length > 0 ? stepsWithCalls : answers).has(step.step) ? [] : [{ type: 'turn' as const, step }]),
     ...step.calls.flatMap((call) => callProgress(seenCalls.get(call.key), call)),
   ]);
 }
