@@ -67,8 +67,7 @@ function programOf(texts: ReadonlyMap<string, string>): ts.Program {
   host.fileExists = (path) => texts.has(path) || before.fileExists(path);
   host.readFile = (path) => texts.get(path) ?? before.readFile(path);
   host.directoryExists = (path) => folders.has(path) || ts.sys.directoryExists(path);
-  const paths = { ...options.paths, 'perdure/workflow': ['./src/workflows/index.ts'] };
-  return ts.createProgram([...texts.keys()], { ...options, paths, noEmit: true }, host);
+  return ts.createProgram([...texts.keys()], options, host);
 }
 
 function mistakesOf(program: ts.Program, path: string, place: string): string[] {

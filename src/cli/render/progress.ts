@@ -25,7 +25,11 @@ export function progressBetween(before: RunDescription | undefined, after: RunDe
 }
 
 function callProgress(before: CallDescription | undefined, after: CallDescription): ProgressEvent[] {
-  if (isEnded(after)) return before && isEnded(before) ? [] : [{ type: 'call', call: after }];
+  if (isEnded(after)) {
+    // A retry or a person may give an ended call another outcome.
+    const isKnown = before?.state === after.state && before.starts === after.starts;
+    return isKnown ? [] : [{ type: 'call', call: after }];
+  }
   const failedBefore = before?.attempts.filter((attempt) => attempt.failure).length ?? 0;
   const failedNow = after.attempts.filter((attempt) => attempt.failure).length;
   return failedNow > failedBefore ? [{ type: 'retry', call: after }] : [];

@@ -65,6 +65,17 @@ it('a run that is stuck says why, and what to type', () => {
   );
 });
 
+it('a call that ended, and ended otherwise after a retry, is told again', () => {
+  const run = sampleRun();
+  const [first, second] = run.steps;
+  if (!first || !second) throw new Error('the sample has two steps');
+  const { failure: _failure, ...rest } = refusedRefund;
+  const mended = { ...rest, state: 'succeeded' as const, starts: rest.starts + 1 };
+  const after = { ...run, steps: [first, { ...second, calls: [mended, ...second.calls.slice(1)] }] };
+  expect(progressBetween(run, run)).toEqual([]);
+  expect(progressBetween({ ...run, steps: [first, second] }, after)).toEqual([{ type: 'call', call: mended }]);
+});
+
 it('a step that a retry puts in the place of the answer is told as a new one', () => {
   const run = sampleRun();
   const [first, second, answer] = run.steps;
