@@ -58,11 +58,21 @@ function wrapped({ text, notes, place }: Block): string {
   }
 }
 
+/** What snippets import, parsed once for all programs. */
+const sources = new Map<string, ts.SourceFile>();
+
 function programOf(texts: ReadonlyMap<string, string>): ts.Program {
   const file = join(root, 'tsconfig.json');
   const { options } = ts.parseJsonConfigFileContent(ts.readConfigFile(file, ts.sys.readFile).config, ts.sys, root);
   const host = ts.createCompilerHost(options, true);
   const folders = new Set([...texts.keys()].map((path) => dirname(path)));
+  const getSourceFile = host.getSourceFile.bind(host);
+  host.getSourceFile = (path, ...rest) => {
+    if (texts.has(path)) return getSourceFile(path, ...rest);
+    const parsed = sources.get(path) ?? getSourceFile(path, ...rest);
+    if (parsed) sources.set(path, parsed);
+    return parsed;
+  };
   const before = { fileExists: host.fileExists.bind(host), readFile: host.readFile.bind(host) };
   host.fileExists = (path) => texts.has(path) || before.fileExists(path);
   host.readFile = (path) => texts.get(path) ?? before.readFile(path);
