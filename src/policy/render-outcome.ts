@@ -20,7 +20,7 @@ export interface RenderContext {
 }
 
 /**
- * What the model sees of an outcome: JSON on one line, snake_case, absent fields left out (design.md, section 4). Stored by
+ * What the model sees of an outcome: JSON on one line, snake_case, absent fields left out. Stored by
  * key and never rendered again, so that a replayed run shows the same bytes.
  */
 export function renderOutcome(outcome: Outcome, context: RenderContext = {}): string {

@@ -55,7 +55,7 @@ export class PageRun implements AsyncDisposable {
   async follow({ language, text, notes, place }: Block): Promise<void> {
     if ('ctrl-c' in notes) await this.#stopBackground();
     if ('prints' in notes) expectPrinted(this.#output, text, place);
-    else if (notes['file'] !== undefined) await writeFile(join(this.dir, notes['file']), `${text}\n`);
+    else if (notes['file'] !== undefined) await writeFile(join(this.dir, notes['file']), `${this.#here(text)}\n`);
     else if (language === 'sh') await this.#command(this.#runnable(text), notes, place);
   }
 
@@ -80,12 +80,14 @@ export class PageRun implements AsyncDisposable {
   #spawn(text: string): Background {
     const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...inherited } = process.env;
     const bin = join(this.dir, 'node_modules', '.bin');
-    // One stream, so that what a person sees in this order is compared in this order; `exec`, so that Ctrl-C arrives.
-    const script = `set -eo pipefail; exec 2>&1\n${text.includes('\n') || text.includes('=') ? text : `exec ${text}`}`;
+    // One stream, so that what a person sees in this order is compared in this order.
+    const script = `set -eo pipefail; exec 2>&1\n${text}`;
     const child = spawn('bash', ['--norc', '-c', script], {
       cwd: this.dir,
       env: { ...inherited, NO_COLOR: '1', PATH: `${bin}:${inherited['PATH'] ?? ''}`, ...this.#options.env },
       stdio: ['ignore', 'pipe', 'inherit'],
+      // A terminal's Ctrl-C goes to all processes of the command.
+      detached: true,
     });
     let output = '';
     child.stdout.on('data', (data: Buffer) => (output += data.toString()));
@@ -94,16 +96,20 @@ export class PageRun implements AsyncDisposable {
 
   /** The block without the lines that are not run here. */
   #runnable(text: string): string {
-    const { notRun = {}, replaced = {} } = this.#options;
+    const { notRun = {} } = this.#options;
     const lines = text.split('\n').filter((line) => !Object.keys(notRun).some((start) => line.startsWith(start)));
-    return Object.entries(replaced).reduce((all, [from, to]) => all.replaceAll(from, to), lines.join('\n'));
+    return this.#here(lines.join('\n'));
+  }
+
+  #here(text: string): string {
+    return Object.entries(this.#options.replaced ?? {}).reduce((all, [from, to]) => all.replaceAll(from, to), text);
   }
 
   async #stopBackground(): Promise<void> {
     for (const { child } of this.#background.splice(0)) {
       if (child.exitCode !== null) continue;
       const closed = once(child, 'close');
-      child.kill('SIGINT');
+      process.kill(-(child.pid ?? NaN), 'SIGINT');
       await closed;
     }
   }
