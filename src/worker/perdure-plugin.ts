@@ -119,13 +119,16 @@ export class PerdurePlugin implements WorkerPlugin, ClientPlugin {
    * taking calls and fail each of them, which others may have a store for: it stops, and its run rejects with a `StoreError`.
    */
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
-    const { store } = await this.services();
     let lost: StoreError | undefined;
-    void store.lost.then((error) => {
-      lost = error;
-      this.#log.error('the store is lost: this worker stops', { reason: error.message });
-      if (worker.getState() === 'RUNNING') worker.shutdown();
-    });
+    // Nothing is awaited before the worker runs: `runUntil` stops only a worker that runs already. The store was opened
+    // when the worker was configured.
+    void this.#opened
+      ?.then(({ store }) => store.lost)
+      .then((error) => {
+        lost = error;
+        this.#log.error('the store is lost: this worker stops', { reason: error.message });
+        if (worker.getState() === 'RUNNING') worker.shutdown();
+      });
     try {
       await next(worker);
       if (lost) throw lost;

@@ -108,6 +108,22 @@ describe('a limiter', () => {
     expect(engine.backend.effectsOf('search')).toHaveLength(4);
   });
 
+  it('holds no slot of the worker while a call waits for it', async () => {
+    const tools = [
+      backendTool(engine.backend.url, 'search', { effect: 'read', limiter: { requestsPerMinute: 10 } }),
+      backendTool(engine.backend.url, 'other', { effect: 'read' }),
+    ];
+    const queue = `only-${randomUUID()}`;
+    await engine.worker({ tools, maxConcurrentCalls: 1 }, { taskQueue: queue });
+    await calls(queue, 'search', { n: 1 });
+    // The bucket is empty: the next one waits for about six seconds.
+    const waiting = calls(queue, 'search', { n: 2 });
+    await sleep(300);
+    expect((await calls(queue, 'other', {})).map(classOf)).toEqual(['succeeded']);
+    expect(engine.backend.effectsOf('search')).toHaveLength(1);
+    expect((await waiting)[0]).toMatchObject({ status: 'succeeded', attempts: 1 });
+  });
+
   it('ends a call as rate_limit, with the time to wait, where its budget does not cover the wait', async () => {
     const search = backendTool(engine.backend.url, 'search', {
       effect: 'read',

@@ -177,7 +177,7 @@ describe('a run that a limit ended', () => {
     const handle = await perdure.get(run.runKey);
     await expect(perdure.retry(handle)).rejects.toMatchObject({
       code: 'usage',
-      message: expect.stringContaining("the run's limit of 1 steps is used up"),
+      message: expect.stringContaining("the run's limit of 1 step is used up"),
       next: expect.stringContaining('--max-steps'),
     });
     const { result } = await retried(run, { limits: { steps: 5 } });
