@@ -2,6 +2,7 @@ import type { Outcome, ResultValue } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import { assertNever, type Json, type JsonObject } from '../contract/json.js';
 
+/** What a model is told besides the outcome itself. */
 export interface RenderContext {
   /** The tool's name as the model knows it. Default the tool's own. */
   toolName?: string;
