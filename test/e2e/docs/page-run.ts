@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { type Block, root } from '../../docs/page.js';
 
@@ -55,8 +55,13 @@ export class PageRun implements AsyncDisposable {
   async follow({ language, text, notes, place }: Block): Promise<void> {
     if ('ctrl-c' in notes) await this.#stopBackground();
     if ('prints' in notes) expectPrinted(this.#output, text, place);
-    else if (notes['file'] !== undefined) await writeFile(join(this.dir, notes['file']), `${this.#here(text)}\n`);
+    else if (notes['file'] !== undefined) await this.#write(notes['file'], text);
     else if (language === 'sh') await this.#command(this.#runnable(text), notes, place);
+  }
+
+  async #write(file: string, text: string): Promise<void> {
+    await mkdir(dirname(join(this.dir, file)), { recursive: true });
+    await writeFile(join(this.dir, file), `${this.#here(text)}\n`);
   }
 
   async #command(text: string, notes: Block['notes'], place: string): Promise<void> {
