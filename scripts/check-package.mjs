@@ -32,7 +32,8 @@ function pack() {
   const strangers = files
     .map((/** @type {{ path: string }} */ { path }) => path)
     .filter(
-      (/** @type {string} */ path) => !/^(dist|bin)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path),
+      (/** @type {string} */ path) =>
+        !/^(dist|bin|templates)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path),
     );
   if (strangers.length > 0) throw new Error(`the package holds ${strangers.join(', ')}`);
   return join(folder, filename);

@@ -8,7 +8,8 @@ import type {
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { AgentRunResult } from '../contract/run.js';
-import type { LedgerCall, LedgerRow } from '../policy/ledger.js';
+import { ledgerEffect } from '../policy/ledger-effect.js';
+import type { LedgerRow } from '../policy/ledger.js';
 import { noCounters } from '../policy/run-budget.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import { StoreError } from '../store/store.js';
@@ -42,14 +43,15 @@ export async function openAgentCall(
   if (known) return { status: 'settled', outcome: known, used: await usageOf(services.store, childRunKey) };
   const attempt = await prepareAttempt(services, manifests, input, step);
   if (attempt.status === 'refused') return { ...attempt, status: 'settled', used: noCounters };
-  const { recorder, live, value } = attempt;
+  const { recorder, live, value, tool } = attempt;
   const worded = wordTask(() => live.agent?.task(value));
   if ('failure' in worded) {
     return { status: 'settled', outcome: await recorder.refuse(worded.failure), used: noCounters };
   }
+  const { runKey, callId, digest } = call;
   const verdict = await store.applyLedger(call.key, {
     type: 'begin',
-    call: ledgerCall(input),
+    call: { runKey, callId, tool: call.tool, digest, effect: ledgerEffect(tool) },
     token: randomUUID(),
     leaseMs: services.heartbeatTimeoutMs,
   });
@@ -71,15 +73,6 @@ function wordTask(task: () => unknown): { task: string } | { failure: Classified
   } catch (error) {
     return bug(`its task function threw: ${String(error)}`);
   }
-}
-
-/**
- * To the ledger an agent's call is a read: it may be begun any number of times, since every effect of the child has a key
- * of its own that is the same each time, and the first outcome stays.
- */
-function ledgerCall({ call }: OpenAgentCallInput): LedgerCall {
-  const { runKey, callId, tool, digest } = call;
-  return { runKey, callId, tool, digest, effect: { kind: 'read' } };
 }
 
 /** After the child: its end becomes the call's outcome, worded once and stored under the call's key. The first one stays. */

@@ -10,6 +10,7 @@ import type { Tool, ToolContext } from '../tools/tool.js';
 import { CallRecorder } from './call-recorder.js';
 import { loadArguments } from './load-arguments.js';
 import type { ManifestCache, Services } from './services.js';
+import { StartRecords } from './start-records.js';
 import { toolContext } from './tool-context.js';
 
 /** One attempt, ready to ask for its claim: the pinned tool, the live body, and arguments that both accept. */
@@ -24,6 +25,7 @@ export interface Attempt {
   /** The arguments as the body takes them. */
   value: unknown;
   recorder: CallRecorder;
+  starts: StartRecords;
   inlineBytes: number | undefined;
   repeatOf: CallToolInput['repeatOf'];
   contextFor(row: LedgerRow, signal: AbortSignal, deadlineMs: number, fencingToken?: number): ToolContext;
@@ -66,6 +68,7 @@ export async function prepareAttempt(
     return await refuse({ class: 'validation_error', effectState: 'none', violations: parsed.violations });
   }
   recorder.withArguments(args, parsed.value);
+  const starts = new StartRecords(services, call, args);
   const context = Context.current();
   return {
     status: 'ready',
@@ -75,6 +78,7 @@ export async function prepareAttempt(
     args,
     value: parsed.value,
     recorder,
+    starts,
     inlineBytes: input.inlineBytes,
     repeatOf: input.repeatOf,
     contextFor: (row, signal, deadlineMs, fencingToken) =>
@@ -86,7 +90,7 @@ export async function prepareAttempt(
         deadlineMs,
         fencingToken,
         log: services.log,
-        onSeenByBackend: (attempts) => recorder.requests.report(attempts),
+        onSeenByBackend: (attempts) => starts.requests.report(attempts),
         onProgress: (message) => services.log.info(message, { tool: tool.name, call: call.callId }),
       }),
   };

@@ -1,30 +1,27 @@
-import { Context } from '@temporalio/activity';
 import { classifyTurn } from '../arguments/classify-turn.js';
 import { keepFormerIds } from '../arguments/former-calls.js';
 import type { FormerCall } from '../arguments/former-calls.js';
 import { prepareCalls } from '../arguments/prepare-calls.js';
-import { schemaForProvider } from '../arguments/provider-schema.js';
 import type { CallModelInput, CallModelResult } from '../contract/activities.js';
 import type { AnsweredCall, PreparedCall } from '../contract/call.js';
 import type { Manifest } from '../contract/manifest.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
-import type { ModelChoice } from '../models/model-choice.js';
-import type { LiveAgent } from '../tools/tool.js';
-import type { Model, ModelReply, ModelRequest, OfferedTool } from '../models/model.js';
+import type { ModelReply } from '../models/model.js';
 import { usageOf } from '../models/usage.js';
 import { cutToChars } from '../policy/cut-text.js';
 import { digestOf } from '../policy/idempotency-key.js';
 import type { RecordedOutcome, RenderedMessage, Store, TurnKey } from '../store/store.js';
 import { StoreError } from '../store/store.js';
-import { notReady, turnFailed } from '../temporal/failure-mapper.js';
+import { notReady } from '../temporal/failure-mapper.js';
+import { askingExecution } from './asking-execution.js';
 import { askModel } from './ask-model.js';
 import { CallRecorder } from './call-recorder.js';
 import type { ConversationCache } from './conversation-cache.js';
 import { refusedOutcomes } from './finish-run.js';
+import { liveAgent, modelFor, questionOf } from './model-question.js';
 import { operatorNotes } from './operator-notes.js';
 import type { ManifestCache, Services } from './services.js';
 import { requireStore } from './store-identity.js';
-import { systemPrompt } from './system-prompt.js';
 
 /** The assistant's text as it stands in a run's history; the whole is in the transcript. */
 const textPreviewCharacters = 4_000;
@@ -49,17 +46,13 @@ export async function callModel(
   // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
   const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
   renderings?.catch(() => undefined);
-  const execution = Context.current().info.workflowExecution?.runId;
-  const interventions = store.listInterventions(input.runKey);
-  interventions.catch(() => undefined);
+  const { by } = askingExecution();
   // Likewise the start, where nothing else can stand between. Of a turn that turns out to be answered it only says that the
   // run has gone this way once more.
-  const starts = canAskAtOnce(services, manifests, conversations, input)
-    ? store.countTurnStart(turn, execution)
-    : undefined;
+  const starts = canAskAtOnce(services, manifests, conversations, input) ? store.countTurnStart(turn, by) : undefined;
   starts?.catch(() => undefined);
-  const stored = await store.getTurn(turn);
-  if (stored) return stored;
+  const { answer, interventions } = await store.getTurn(turn);
+  if (answer) return answer;
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
@@ -71,7 +64,7 @@ export async function callModel(
     input.answered,
     await (renderings ?? storedRenderings(store, input.answered)),
   );
-  results.push(...operatorNotes(await interventions, [...conversation, ...results]));
+  results.push(...operatorNotes(interventions, [...conversation, ...results]));
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
@@ -82,7 +75,7 @@ export async function callModel(
     model,
     question,
     turn,
-    countStart: async () => starts ?? (await store.countTurnStart(turn, execution)),
+    countStart: async () => starts ?? (await store.countTurnStart(turn, by)),
   });
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, isUsedProviderId, reply);
@@ -178,69 +171,6 @@ function toolMessages(
       failed: rendered.failed,
       ...(rendered.attachments ? { attachments: rendered.attachments } : {}),
     };
-  });
-}
-
-/** The agent whose run this is; a worker that does not have it leaves its turns to one that does. */
-function liveAgent(services: Services, name: string | undefined): LiveAgent | undefined {
-  if (name === undefined) return undefined;
-  const agent = services.tools.get(name)?.agent;
-  if (agent) return agent;
-  throw notReady(`this worker's configuration has no agent "${name}", whose run this is. Deploy it again.`, 5_000);
-}
-
-async function modelFor(services: Services, choice: ModelChoice | undefined): Promise<Model> {
-  const model = choice === undefined ? services.model : await services.resolveModel(choice);
-  if (model) return model;
-  throw turnFailed({
-    class: 'misconfigured',
-    code: 'TOOL_INVALID_002',
-    effectState: 'none',
-    message: 'this worker has no model: set `model` in perdure.config.ts, or OPENAI_API_KEY in its environment',
-    suggestedAction: 'configure a model and start the run again',
-    retryable: false,
-  });
-}
-
-function questionOf(
-  services: Services,
-  input: CallModelInput,
-  manifest: Manifest,
-  messages: TranscriptMessage[],
-): Omit<ModelRequest, 'signal'> {
-  return {
-    system: systemPrompt({
-      instructions: liveAgent(services, input.agent)?.instructions ?? services.instructions,
-      ...(input.emphasis ? { emphasis: namedForModel(input.emphasis, manifest) } : {}),
-      ...(input.nudge ? { nudge: input.nudge } : {}),
-      ...(input.finalTurn ? { finalTurn: input.finalTurn } : {}),
-    }),
-    messages,
-    tools: input.finalTurn ? [] : offeredTools(manifest),
-    loadBody: (bodyId) => services.store.getBody(bodyId),
-  };
-}
-
-const offered = new WeakMap<Manifest, OfferedTool[]>();
-
-/** The tools as a provider is shown them; made once for a manifest, which never changes. */
-function offeredTools(manifest: Manifest): OfferedTool[] {
-  const known = offered.get(manifest);
-  if (known) return known;
-  const tools = manifest.tools.map(({ modelName, description, inputSchema }) => ({
-    modelName,
-    description,
-    inputSchema: schemaForProvider(inputSchema),
-  }));
-  offered.set(manifest, tools);
-  return tools;
-}
-
-/** Tools by the names that the model was shown. */
-function namedForModel<T extends { tool: string }>(named: T[], manifest: Manifest): T[] {
-  return named.map((each) => {
-    const tool = manifest.tools.find(({ name }) => name === each.tool);
-    return tool ? { ...each, tool: tool.modelName } : each;
   });
 }
 

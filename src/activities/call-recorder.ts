@@ -1,14 +1,12 @@
-import { Context } from '@temporalio/activity';
 import type { Outcome, ToolCall } from '../contract/call.js';
 import type { ClassifiedFailure, Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
-import type { SeenRequests } from '../contract/seen-requests.js';
 import { failureClasses } from '../policy/failure-classes.js';
-import type { LedgerRow, LostStart } from '../policy/ledger.js';
+import type { LedgerRow } from '../policy/ledger.js';
 import { describeFailure, isVerbatim, uncutReason } from '../policy/model-message.js';
 import type { MessageContext } from '../policy/model-message.js';
-import { operatorRecord, outcomeRecord } from '../policy/operator-record.js';
+import { outcomeRecord } from '../policy/operator-record.js';
 import { renderOutcome } from '../policy/render-outcome.js';
 import type { RenderContext } from '../policy/render-outcome.js';
 import { lostAnswer, maxAttemptsOf } from '../policy/retry-rule.js';
@@ -16,9 +14,8 @@ import { kindOfOutput, shapeFailureOutput, verbatimTokens } from '../results/fai
 import { bytesPerToken } from '../results/tokens.js';
 import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
 import type { Tool } from '../tools/tool.js';
-import { outlastOutage } from './outlast-outage.js';
-import { RequestWatch } from './request-watch.js';
 import type { Services } from './services.js';
+import { traceIdOf } from './trace-id.js';
 
 export interface RecorderOptions {
   services: Services;
@@ -41,8 +38,6 @@ export class CallRecorder {
   readonly #tool: ManifestTool | undefined;
   readonly #live: Tool | undefined;
   readonly #offeredTools: string[] | undefined;
-  /** Sees what the start of the body sends. */
-  readonly requests = new RequestWatch();
   #args: { value: unknown; json: JsonObject } | undefined;
 
   constructor(options: RecorderOptions) {
@@ -212,115 +207,6 @@ export class CallRecorder {
     return outcome;
   }
 
-  /** The operator's record of a start that failed here: stored, and logged as one line. */
-  async recordFailed(attempt: {
-    row: LedgerRow;
-    failure: ClassifiedFailure;
-    thrown?: unknown;
-    durationMs: number;
-    decision: string;
-  }): Promise<void> {
-    const { row, durationMs, ...known } = attempt;
-    const endedAtMs = Date.now();
-    await this.#recordEnd({
-      ...known,
-      start: row.starts,
-      worker: this.#services.workerIdentity,
-      startedAtMs: Math.round(endedAtMs - durationMs),
-      endedAtMs,
-      versions: { node: process.version },
-      requests: this.#seenRequests(),
-    });
-  }
-
-  /**
-   * The operator's record of a start whose worker vanished: whose it was, and how long its worker was known to live. The
-   * worker's own record of a failure, written just before it vanished, stays.
-   */
-  async recordLost(row: LedgerRow, failure: ClassifiedFailure, lost: LostStart): Promise<void> {
-    const noted = (await this.#services.store.getCall(row.key))?.attempts.find(({ start }) => start === row.starts);
-    if (noted?.failure) return;
-    // The times of its worker's clock, as for every other start; the ledger's are the store's.
-    const startedAtMs = noted?.startedAtMs ?? lost.begunAtMs;
-    await this.#recordEnd({
-      failure,
-      start: row.starts,
-      worker: noted?.worker ?? 'unknown',
-      startedAtMs,
-      endedAtMs: noted?.endedAtMs ?? startedAtMs + (lost.lapsedAtMs - lost.begunAtMs),
-      decision: 'worker_lost',
-    });
-  }
-
-  async #recordEnd(attempt: {
-    start: number;
-    worker: string;
-    startedAtMs: number;
-    endedAtMs: number;
-    failure: ClassifiedFailure;
-    thrown?: unknown;
-    decision: string;
-    versions?: Record<string, string>;
-    requests?: SeenRequests | undefined;
-  }): Promise<void> {
-    const { start, worker, startedAtMs, endedAtMs, failure, thrown, decision, versions, requests } = attempt;
-    const { call } = this.#input;
-    const { store, redactor, log, metrics } = this.#services;
-    const record = operatorRecord(
-      {
-        tool: call.tool,
-        callId: call.callId,
-        key: call.key,
-        runKey: call.runKey,
-        params: this.#args?.json ?? {},
-        failure,
-        ...(thrown === undefined ? {} : { thrown }),
-        attempt: start,
-        durationMs: endedAtMs - startedAtMs,
-        atMs: endedAtMs,
-        worker,
-        traceId: traceIdOf(call.runKey),
-        ...(versions === undefined ? {} : { versions }),
-        decision,
-      },
-      redactor,
-    );
-    log.warn('attempt failed', record);
-    metrics.attemptEnded(call.tool, failure.class);
-    await outlastOutage(() =>
-      store.recordAttempt({
-        ...{ key: call.key, start, worker, startedAtMs, endedAtMs, failure: record },
-        ...(requests && { requests }),
-      }),
-    );
-  }
-
-  /** A start that ended well. */
-  async recordSucceeded(row: LedgerRow, durationMs: number): Promise<void> {
-    const { store, workerIdentity, metrics } = this.#services;
-    metrics.attemptEnded(this.#input.call.tool);
-    const endedAtMs = Date.now();
-    const requests = this.#seenRequests();
-    await outlastOutage(() =>
-      store.recordAttempt({
-        key: this.#input.call.key,
-        start: row.starts,
-        worker: workerIdentity,
-        startedAtMs: Math.round(endedAtMs - durationMs),
-        endedAtMs,
-        ...(requests && { requests }),
-      }),
-    );
-  }
-
-  /** What this start asked of its backends; retries that are not the executor's are told to the operator as well. */
-  #seenRequests(): SeenRequests | undefined {
-    const { redactor, hiddenRetries } = this.#services;
-    const seen = this.requests.seen((text) => redactor.text(text));
-    hiddenRetries.tell(`tool ${this.#input.call.tool}`, seen);
-    return seen;
-  }
-
   /** One line for each call's end, whether a body ran or not. `unread` are arguments that were refused, as they came. */
   logOutcome(outcome: Outcome, failure?: ClassifiedFailure, unread?: string): void {
     const { redactor, workerIdentity, log } = this.#services;
@@ -367,9 +253,4 @@ export class CallRecorder {
 /** From the first start to now, waits included. */
 export function elapsedMs(row: LedgerRow | undefined, nowMs: number): number {
   return row?.firstStartAtMs === undefined ? 0 : Math.max(0, nowMs - row.firstStartAtMs);
-}
-
-/** The Temporal run, which an operator finds in the UI: what traces and lines have in common. */
-function traceIdOf(runKey: string): string {
-  return Context.current().info.workflowExecution?.runId ?? runKey;
 }

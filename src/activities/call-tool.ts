@@ -203,7 +203,7 @@ class CallAttempt {
   }
 
   async #execute(row: LedgerRow): Promise<Outcome> {
-    const { tool, live, value, call, recorder } = this.#attempt;
+    const { tool, live, value, call, starts } = this.#attempt;
     const deadlineMs = Math.max(
       1,
       Math.min(tool.policy.timeoutMs, tool.policy.budgetMs - row.spentMs - this.#waitedMs),
@@ -213,7 +213,7 @@ class CallAttempt {
     return await this.#claim.renewedWhile(async () => {
       const end = await runBody({
         body: (signal) =>
-          recorder.requests.run(() =>
+          starts.requests.run(() =>
             live.execute(value, this.#attempt.contextFor(row, signal, deadlineMs, this.#guards.fencingToken)),
           ),
         deadlineMs,
@@ -260,7 +260,7 @@ class CallAttempt {
     const success = await outlastOutage(() => successOutcome(this.#services.store, this.#attempt, result, row));
     const [outcome] = await Promise.all([
       this.#settlement.record(success),
-      this.#attempt.recorder.recordSucceeded(row, durationMs),
+      this.#attempt.starts.succeeded(row, durationMs),
       this.#guards.succeeded(result.json),
     ]);
     return outcome;

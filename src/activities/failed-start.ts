@@ -55,7 +55,7 @@ export class FailedStart {
     const breakerRestMs = says ? await this.#guards.attemptFailed(start.failure) : 0;
     const { decision, failure } = await this.#decide(start.failure, spent, { breakerRestMs, startedAt });
     if (says && !decision.retry) await this.#guards.callFailed(start.failure);
-    await this.#attempt.recorder.recordFailed({
+    await this.#attempt.starts.failed({
       row: start.row,
       failure: start.failure,
       ...(start.thrown === undefined ? {} : { thrown: start.thrown }),

@@ -1,21 +1,28 @@
-import { Context } from '@temporalio/activity';
 import type { FinishRunInput } from '../contract/activities.js';
 import type { RecordedOutcome } from '../store/store.js';
 import { StoreError } from '../store/store.js';
+import { askingExecution } from './asking-execution.js';
 import { CallRecorder } from './call-recorder.js';
 import type { Services } from './services.js';
 import { requireStore } from './store-identity.js';
 
 /**
- * Writes the run's end, and the outcomes that the workflow refused in its last step. Idempotent. A store that has lost the
- * run keeps nobody from ending it: the workflow itself has the result.
+ * Writes the run's end, and the outcomes that the workflow refused in its last step. Idempotent. An attempt that was stopped
+ * in its middle and arrives after a person had the run go on changes nothing. A store that has lost the run keeps nobody from
+ * ending it: the workflow itself has the result.
  */
 export async function finishRun(services: Services, input: FinishRunInput): Promise<void> {
   requireStore(services.store, input.storeId);
-  await services.store.recordOutcomes(refusedOutcomes(services, input));
+  const { runKey, result } = input;
+  const refused = refusedOutcomes(services, input);
   try {
-    await services.store.finishRun(input.runKey, input.result, Context.current().info.workflowExecution?.runId);
-    services.metrics.runEnded(input.result);
+    if (await services.store.finishRun(runKey, result, { ...askingExecution(), refused })) {
+      services.metrics.runEnded(result);
+    } else {
+      services.log.warn('a run has gone on since it ended; the late word of its end changes nothing', {
+        run_key: runKey,
+      });
+    }
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'missing_run') throw error;
     services.log.error('the end of a run could not be stored', { run_key: input.runKey, error: error.message });

@@ -29,10 +29,10 @@ export class FormerStarts {
   /** Reads claim nothing; but a read whose worker was lost counts as a start, so that no tool kills workers for ever. */
   async ofRead(): Promise<Outcome | undefined> {
     if (Context.current().info.attempt === 1) return undefined;
-    const { call, tool, recorder } = this.#attempt;
+    const { call, tool, recorder, starts } = this.#attempt;
     const row = (await this.#services.store.getCall(call.key))?.row;
     if (!row?.begun || row.outcome) return row?.outcome;
-    await recorder.recordLost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
+    await starts.lost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     return await recorder.refuse(lostWorker());
@@ -40,11 +40,11 @@ export class FormerStarts {
 
   /** A former start may have had its effect: run again where that is safe, else find out, else say that nobody knows. */
   async ofClaim(granted: LedgerVerdict & { type: 'granted' }): Promise<Outcome | undefined> {
-    const { tool, recorder } = this.#attempt;
+    const { tool, starts } = this.#attempt;
     const { row, former } = granted;
     const failure = lostWorker();
     const lost = granted.lost || (former === 'unknown' && (await this.#lastWasLost(row)));
-    if (granted.lostStart) await recorder.recordLost(row, failure, granted.lostStart);
+    if (granted.lostStart) await starts.lost(row, failure, granted.lostStart);
     const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settlement.unknown(failure, row);

@@ -5,17 +5,17 @@ import type { AnsweredCall } from '../contract/call.js';
 import type { CarriedRun, RunCounters } from '../contract/run.js';
 import { setAsideText } from '../policy/intervention-words.js';
 import { newRun } from '../policy/new-run.js';
+import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
 import type { ResumePlan } from '../policy/resume-run.js';
 import type { CallRecord, RunRecord } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { summarizeManifest } from '../tools/manifest.js';
+import { askingExecution } from './asking-execution.js';
 import { usageOfParts } from './run-usage.js';
 import type { Services } from './services.js';
+import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';
 import { manifestFor, startRun } from './start-run.js';
-
-/** A call changed between reading and writing: another look is due at once. */
-const changedMeanwhileMs = 200;
 
 /**
  * Has a run go on from its last good step, under the same identity: rebuilds from the store what the workflow needs, pins
@@ -38,7 +38,7 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
     run,
     turns,
     rows: new Map(calls.map(({ row }) => [row.key, row])),
-    effectOf: (name) => manifest.tools.find((tool) => tool.name === name)?.policy.effect,
+    effectOf: ledgerEffects(manifest),
     askAgain: resume.askAgain === true,
     nowMs,
   });
@@ -89,11 +89,7 @@ async function record(
     ...(tell === undefined ? {} : { tell }),
     former: { status: run.status, ...(run.result ? { result: run.result } : {}) },
     ...(run.manifestHash === manifest.hash ? {} : { manifest: { from: run.manifestHash, to: manifest.hash } }),
-    reopened: plan.reopened.map(({ key, call, outcome }) => ({
-      callId: call.callId,
-      key,
-      ...(outcome ? { outcome } : {}),
-    })),
+    reopened: plan.reopened.map(takenBack),
     resumed: {
       carried,
       ...(plan.calls?.some(({ status }) => status !== 'settled') ? { calls: plan.calls } : {}),
@@ -104,8 +100,8 @@ async function record(
   const intervened = await services.store.intervene({
     runKey: run.runKey,
     intervention,
-    run: { manifest, pinned },
-    ledger: plan.reopened.map(({ key, call }) => ({ key, event: { type: 'reopen', call } })),
+    run: { manifest, pinned, ...askingExecution() },
+    ledger: plan.reopened.map(reopening),
   });
   if (intervened.status === 'refused') throw notReady('a call changed while the run was looked at', changedMeanwhileMs);
   const recorded = intervened.intervention;

@@ -1,8 +1,11 @@
 import type { StartRunInput, StartRunResult } from '../contract/activities.js';
 import type { Manifest } from '../contract/manifest.js';
+import type { PinnedRun } from '../contract/intervention.js';
 import type { AgentOrigin } from '../contract/run.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { manifestOfAgent, summarizeManifest } from '../tools/manifest.js';
+import { askingExecution } from './asking-execution.js';
+import { restartAgent } from './restart-agent.js';
 import type { Services } from './services.js';
 
 /**
@@ -11,29 +14,32 @@ import type { Services } from './services.js';
  */
 export async function startRun(services: Services, input: StartRunInput): Promise<StartRunResult> {
   const manifest = await manifestFor(services, input.agent);
+  const today: PinnedRun = {
+    limits: { ...services.limits, ...input.limits },
+    loopPolicy: services.loop,
+    ...(input.model === undefined ? {} : { model: input.model }),
+    ...(input.agent ? { agent: input.agent } : {}),
+  };
   const run = await services.store.createRun({
     runKey: input.runKey,
     workflowId: input.workflowId,
     task: input.task ?? '',
     manifest,
-    pinned: {
-      limits: { ...services.limits, ...input.limits },
-      loopPolicy: services.loop,
-      ...(input.model === undefined ? {} : { model: input.model }),
-      ...(input.agent ? { agent: input.agent } : {}),
-    },
+    pinned: today,
     messages: input.task === undefined ? [] : [{ role: 'user', text: input.task }],
   });
-  const pinned = await services.store.getManifest(run.manifestHash);
+  const tools = (await services.store.getManifest(run.manifestHash)) ?? manifest;
+  // A run of an older version has not pinned its limits: there today's hold.
+  const pinned = run.pinned ?? today;
+  await restartAgent(services, input, { run, manifest: tools, pinned, ...askingExecution() });
   // Where the conversation begins, not where it has got to: a run that is reset to its start asks its first question again,
   // and is given the recorded answers one after another.
   const [first] = await services.store.getChain(run.head);
   return {
     storeId: services.store.storeId,
-    manifest: summarizeManifest(pinned ?? manifest),
-    // A run of an older version has not pinned its limits: there today's hold.
-    limits: run.pinned?.limits ?? { ...services.limits, ...input.limits },
-    loopPolicy: run.pinned?.loopPolicy ?? services.loop,
+    manifest: summarizeManifest(tools),
+    limits: pinned.limits,
+    loopPolicy: pinned.loopPolicy,
     head: first?.id ?? '',
     searchAttributes: services.searchAttributes,
     heartbeatTimeoutMs: services.heartbeatTimeoutMs,

@@ -2,15 +2,6 @@ import tab from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
 import type { Platform } from './platform.js';
 
-/** What completion knows besides the commands and options themselves. */
-export interface CompletionValues {
-  /** The newest runs first. */
-  runs: { id: string; about: string }[];
-  tools: string[];
-  /** Of the run that the line names. */
-  calls: { id: string; about: string }[];
-}
-
 /**
  * Prints what may follow `words`, as the shell's script reads it. The last word is the one being typed, `''` for a new one.
  * What cannot be known just now (no configuration, a store that does not open) is left out: a shell that completes is no

@@ -15,12 +15,19 @@ import { resolveModel } from '../models/resolve-model.js';
 import { type FoundServer, openServer, resolveServer, ServerUnreachableError } from '../server/connection.js';
 import type { DevServer } from '../server/dev-server.js';
 import { buildManifest } from '../tools/manifest.js';
-import type { CompletionValues } from './complete.js';
 import { createProject, type CreatedProject } from './create-project.js';
 import { exitCodes } from './exit-code.js';
 import { oneLine } from './render/text-width.js';
 import type { LocalWorker, LocalWorkerOptions } from './local-worker.js';
-import type { Client, Engine, OpenWorkerOptions, Platform, RunningWorker, Screen } from './platform.js';
+import type {
+  Client,
+  CompletionValues,
+  Engine,
+  OpenWorkerOptions,
+  Platform,
+  RunningWorker,
+  Screen,
+} from './platform.js';
 import { StreamScreen } from './stream-screen.js';
 
 /** Who only looks is not kept waiting: the store knows nearly all of it. A server that is there answers in a fraction. */

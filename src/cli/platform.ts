@@ -2,11 +2,19 @@
 import type { ManifestTool } from '../contract/manifest.js';
 import type { Diagnosis } from '../client/diagnosis.js';
 import type { Perdure } from '../client/perdure-client.js';
-import type { CompletionValues } from './complete.js';
 import type { CreatedProject } from './create-project.js';
 import type { RecordedExecution } from '../replay/recorded-execution.js';
 import type { ReplayedExecution } from '../replay/replay-executions.js';
 import type { StoreUpkeep } from '../client/store-upkeep.js';
+
+/** What completion knows besides the commands and options themselves. */
+export interface CompletionValues {
+  /** The newest runs first. */
+  runs: { id: string; about: string }[];
+  tools: string[];
+  /** Of the run that the line names. */
+  calls: { id: string; about: string }[];
+}
 
 /** One of the process's output streams. */
 export interface Screen {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Effect } from '../contract/effect.js';
 import type { AgentRunInput } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import { isUnresolved } from '../policy/ledger.js';
+import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
 import { describeCap, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
@@ -90,12 +90,11 @@ export class RunRetry {
       this.#store.getManifest(run.manifestHash),
       this.#store.now(),
     ]);
-    const effects = new Map(manifest?.tools.map(({ name, policy }): [string, Effect] => [name, policy.effect]));
     const plan = planResume({
       run,
       turns,
       rows: new Map(calls.map(({ row }) => [row.key, row])),
-      effectOf: (tool) => effects.get(tool),
+      effectOf: ledgerEffects(manifest),
       askAgain: options.askAgain === true,
       nowMs,
     });

@@ -4,7 +4,7 @@ import type { LimiterLimits } from '../contract/shared-limits.js';
 import type { FaultOption, FaultPlan } from '../faults/fault.js';
 import type { Model } from '../models/model.js';
 import type { ModelChoice } from '../models/model-choice.js';
-import type { PostgresChoice, SqliteChoice, StoreChoice } from '../store/open-store.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from '../store/store-choice.js';
 import type { Duration, Tool } from '../tools/tool.js';
 
 /** What a person writes in `perdure.config.ts`. Loaded by worker and client; only workers execute tools. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { readPostgresUrl, type PostgresTls } from '../store/postgres-address.js';
-import type { BlobChoice, PostgresChoice, S3Choice, StoreChoice } from '../store/open-store.js';
+import type { BlobChoice, PostgresChoice, S3Choice, StoreChoice } from '../store/store-choice.js';
 import { at, checkBoolean, checkInteger, checkObject, checkText, refuseUnknownKeys, shown } from './check-options.js';
 import { ConfigError } from './config-error.js';
 

@@ -33,8 +33,8 @@ export interface ResumedRun {
   answer?: string;
 }
 
-/** What a person decided about a run, kept with it for ever. */
-export type Intervention = RetryIntervention | ResolutionIntervention;
+/** What a person decided about a run, or had done to it, kept with it for ever. */
+export type Intervention = RetryIntervention | ResolutionIntervention | RestartIntervention;
 
 interface InterventionBase {
   id: string;
@@ -49,11 +49,24 @@ export interface RetryIntervention extends InterventionBase {
   /** How the run stood before. */
   former: { status: AgentRunResult['status'] | 'running'; result?: AgentRunResult };
   resumed: ResumedRun;
-  /** Calls that are run again, with the outcomes that were taken back. */
-  reopened: { callId: string; key: string; outcome?: Outcome }[];
+  reopened: TakenBack[];
   /** Hashes of the tools before and after, where they changed. */
   manifest?: { from: string; to: string };
   askAgain?: true;
+}
+
+/** A call that is run again, with the outcome that was taken back where it had one. */
+export interface TakenBack {
+  callId: string;
+  key: string;
+  outcome?: Outcome;
+}
+
+/** A reset of the parent cancelled this run, an agent's, and started it again. */
+export interface RestartIntervention extends InterventionBase {
+  kind: 'restart';
+  /** Calls that the cancellation had stopped. */
+  reopened: TakenBack[];
 }
 
 export interface ResolutionIntervention extends InterventionBase {

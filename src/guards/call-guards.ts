@@ -9,7 +9,7 @@ import { estimateTokens } from '../results/tokens.js';
 import type { SharedState } from '../store/shared-state.js';
 import type { ToolLog } from '../tools/tool.js';
 import type { Breakers } from './breakers.js';
-import { releaseLease, renewLease, takeLease, type Lease } from './lease.js';
+import { HeldPlaces } from './held-places.js';
 import type { Limiters } from './limiters.js';
 
 /** What the guards of one worker's calls have in common. */
@@ -60,12 +60,11 @@ export class CallGuards {
   readonly #log: ToolLog;
   readonly #token = randomUUID();
   readonly #lost = new AbortController();
-  #leases: Lease[] = [];
+  readonly #places: HeldPlaces;
   #probing = false;
   #charged = false;
   #begun = false;
   #renewal: NodeJS.Timeout | undefined;
-  #heldAt = 0;
 
   constructor(
     guards: SharedGuards,
@@ -75,6 +74,7 @@ export class CallGuards {
     this.#guards = guards;
     this.#call = call;
     this.#leaseMs = options.leaseMs;
+    this.#places = new HeldPlaces(guards.shared, { token: this.#token, leaseMs: options.leaseMs });
     this.#random = options.random;
     this.#log = options.log;
   }
@@ -86,7 +86,7 @@ export class CallGuards {
 
   get fencingToken(): number | undefined {
     const { lockKey } = this.#call;
-    return lockKey === undefined ? undefined : this.#leases.find(({ name }) => name === lockName(lockKey))?.fence;
+    return lockKey === undefined ? undefined : this.#places.fenceOf(lockName(lockKey));
   }
 
   /**
@@ -171,11 +171,10 @@ export class CallGuards {
   /** Gives back what is still held. Never throws: a lease that cannot be given back lapses. */
   async leave(): Promise<void> {
     clearInterval(this.#renewal);
-    const { breakers, limiters, shared } = this.#guards;
+    const { breakers, limiters } = this.#guards;
     const { tool, policy, tokens } = this.#call;
-    const leases = this.#leases.splice(0);
     const ended = await Promise.allSettled([
-      ...leases.map((lease) => releaseLease(shared, lease)),
+      ...this.#places.release(),
       ...(this.#probing ? [breakers.released(this.#breakerName(), this.#token)] : []),
       ...(this.#charged && !this.#begun && policy.limiter
         ? [limiters.correct(tool, policy.limiter, { requests: -1, tokens: -tokens })]
@@ -222,10 +221,10 @@ export class CallGuards {
   async #takePlaces(): Promise<HeldUp | undefined> {
     const { tool, policy, lockKey } = this.#call;
     const { concurrency } = policy.limiter ?? {};
-    if (concurrency !== undefined && !(await this.#take(`tool:${tool}`, concurrency))) {
+    if (concurrency !== undefined && !(await this.#places.take(`tool:${tool}`, concurrency))) {
       return limited(`${concurrency} of its calls are running, which is its limit`, this.#knock());
     }
-    if (lockKey === undefined || (await this.#take(lockName(lockKey), 1))) return undefined;
+    if (lockKey === undefined || (await this.#places.take(lockName(lockKey), 1))) return undefined;
     const waitMs = this.#knock();
     return {
       failure: {
@@ -240,36 +239,24 @@ export class CallGuards {
     };
   }
 
-  async #take(name: string, permits: number): Promise<boolean> {
-    const askedAt = performance.now();
-    const place = { name, token: this.#token, leaseMs: this.#leaseMs, permits };
-    const taken = await takeLease(this.#guards.shared, place);
-    if (taken.type === 'busy') return false;
-    this.#leases.push(taken.lease);
-    this.#heldAt = askedAt;
-    return true;
-  }
-
   /** Every third of the lease, from the entry on: waiting for the ledger and the server counts too. */
   #renewRegularly(): void {
-    if (this.#leases.length === 0 && !this.#probing) return;
+    if (this.#places.isEmpty && !this.#probing) return;
     this.#renewal = setInterval(() => void this.#renew(), this.#leaseMs / 3);
     this.#renewal.unref();
   }
 
   async #renew(): Promise<void> {
-    const askedAt = performance.now();
-    const { breakers, shared } = this.#guards;
+    const { breakers } = this.#guards;
     try {
       const [held] = await Promise.all([
-        Promise.all(this.#leases.map((lease) => renewLease(shared, lease))),
+        this.#places.renew(),
         this.#probing && breakers.renewProbe(this.#breakerName(), this.#token, this.#leaseMs),
       ]);
-      if (held.every(Boolean)) this.#heldAt = askedAt;
-      else this.#lost.abort();
+      if (!held) this.#lost.abort();
     } catch (error) {
       this.#log.warn('a lock could not be renewed', { tool: this.#call.tool, error: String(error) });
-      if (this.#leases.length > 0 && performance.now() - this.#heldAt > this.#leaseMs) this.#lost.abort();
+      if (this.#places.mayHaveLapsed) this.#lost.abort();
     }
   }
 

@@ -89,7 +89,7 @@ export interface ResumeQuestion {
   /** All committed turns of the run, oldest first. */
   turns: readonly AnsweredTurn[];
   rows: ReadonlyMap<string, LedgerRow>;
-  /** The declared effect of a tool as the run goes on with it; `undefined` where it has none of that name. */
+  /** The tool's effect (`ledgerEffect`) as the run goes on with it; `undefined` where it has none of that name. */
   effectOf(tool: string): Effect | undefined;
   askAgain: boolean;
   nowMs: number;
@@ -120,6 +120,17 @@ export function planResume(question: ResumeQuestion): ResumePlan {
     unresolved: [...step.unresolved, ...(again ? rowsOf(again, question).filter(isUnresolved) : [])],
     setAside: again ? rowsOf(again, question).filter(hasEffect) : [],
   };
+}
+
+/**
+ * The calls that run again where a reset of its parent cancelled an agent's run and started it anew: what was stopped in its
+ * last turn, and may safely start. No model turn has been shown those outcomes, because none followed.
+ */
+export function planRestart(question: Omit<ResumeQuestion, 'askAgain'>): ReopenedCall[] {
+  const last = turnsOf(question.run.head, question.turns).at(-1);
+  if (!last) return [];
+  const { reopened } = resumeCalls(last.result.calls, question);
+  return reopened.filter(({ outcome }) => outcome && 'failure' in outcome && outcome.failure.class === 'cancelled');
 }
 
 /**
@@ -160,7 +171,7 @@ function nextTake(again: AnsweredTurn, turns: readonly AnsweredTurn[]): number {
 
 function resumeCalls(
   calls: readonly PreparedCall[],
-  question: ResumeQuestion,
+  question: Pick<ResumeQuestion, 'rows' | 'effectOf' | 'nowMs'>,
 ): { calls: ResumedCall[]; reopened: ReopenedCall[]; unresolved: LedgerRow[] } {
   const reopened: ReopenedCall[] = [];
   const unresolved: LedgerRow[] = [];
@@ -189,7 +200,10 @@ function resumeCalls(
 }
 
 /** The call as it is reopened; `undefined` where it has no row, or keeps its outcome. */
-function reopenedCall(prepared: PreparedCall, question: ResumeQuestion): ReopenedCall | undefined {
+function reopenedCall(
+  prepared: PreparedCall,
+  question: Pick<ResumeQuestion, 'rows' | 'effectOf' | 'nowMs'>,
+): ReopenedCall | undefined {
   if (prepared.status !== 'ready') return undefined;
   const { call } = prepared;
   const row = question.rows.get(call.key);

@@ -1,6 +1,6 @@
 import { BlobFolder, type BlobFile } from './blob-folder.js';
 import { openBlobs } from './blobs.js';
-import type { BlobChoice } from './open-store.js';
+import type { BlobChoice } from './store-choice.js';
 
 /** The place of the large bodies, as those who look after a store see it. */
 export interface BlobUpkeep {

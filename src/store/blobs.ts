@@ -1,5 +1,5 @@
 import { BlobFolder } from './blob-folder.js';
-import type { BlobChoice } from './open-store.js';
+import type { BlobChoice } from './store-choice.js';
 import type { ContentIds } from './content-ids.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
 import type { WorkerStore } from './shared-state.js';

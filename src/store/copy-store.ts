@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { resolve } from 'node:path';
 import type pg from 'pg';
 import type { StoreIdentity } from './content-ids.js';
-import type { PostgresChoice, SqliteChoice, StoreChoice } from './open-store.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from './store-choice.js';
 import { connectPool, raiseSchema, storedVersion, whileMigrating } from './postgres-database.js';
 import { toStoreError } from './postgres-error.js';
 import { insertRows, storable } from './postgres-rows.js';
@@ -19,7 +19,7 @@ const TABLES = {
   nodes: ['id', 'parent', 'body', 'touched_at_ms'],
   runs: [
     ...['ordinal', 'run_key', 'workflow_id', 'task', 'manifest_hash', 'head', 'status', 'result'],
-    ...['started_at_ms', 'updated_at_ms', 'pinned', 'ended_by'],
+    ...['started_at_ms', 'updated_at_ms', 'pinned', 'ended_by', 'asked_at_ms'],
   ],
   turns: [
     ...['run_key', 'step', 'head', 'settings', 'take', 'starts', 'started_order', 'committed_order'],

@@ -9,10 +9,12 @@ import { storable } from './postgres-rows.js';
 import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import {
   collected,
+  isOvertaken,
   missingRun,
   readAnswer,
   readIntervention,
   readRun,
+  readStoredTurn,
   readTombstone,
   readTurn,
   turnAnswer,
@@ -22,10 +24,13 @@ import {
   type TurnRow,
 } from './run-rows.js';
 import type {
+  AskingExecution,
   IntervenedRun,
   Intervening,
+  RunEnding,
   RunRecord,
   Store,
+  StoredTurn,
   StoreError,
   Tombstone,
   TurnCommit,
@@ -64,6 +69,13 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
 
   async function findTurn(tx: Transaction, turn: TurnKey): Promise<TurnRow | undefined> {
     return (await tx.query<TurnRow>(`SELECT * FROM turns WHERE ${thisTurn}`, turnValues(turn)))[0];
+  }
+
+  async function findInterventions(tx: Transaction, runKey: string): Promise<RecordedIntervention[]> {
+    const rows = await tx.query<InterventionRow>('SELECT * FROM interventions WHERE run_key = $1 ORDER BY ordinal', [
+      runKey,
+    ]);
+    return rows.map(readIntervention);
   }
 
   return {
@@ -116,19 +128,21 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       return rows.map(readRun);
     },
 
-    async finishRun(runKey: string, result: AgentRunResult, execution?: string): Promise<void> {
-      await database.transaction(async (tx) => {
-        const [run, nowMs] = await Promise.all([lockRun(tx, runKey), tx.now()]);
+    async finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): Promise<boolean> {
+      return await database.transaction(async (tx) => {
+        const [run, calls, nowMs] = await Promise.all([lockRun(tx, runKey), lockCalls(tx, refused), tx.now()]);
         if (!run) throw await noRun(tx, runKey);
+        if (isOvertaken(run, by)) return false;
         await tx.commit([
-          tx.query('UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5 WHERE run_key = $1', [
-            runKey,
-            result.status,
-            JSON.stringify(result),
-            nowMs,
-            execution ?? null,
-          ]),
+          ...writeOutcomes(tx, refused, calls, nowMs),
+          tx.query(
+            `UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5,
+               asked_at_ms = greatest(asked_at_ms, $6)
+             WHERE run_key = $1`,
+            [runKey, result.status, JSON.stringify(result), nowMs, by?.runId ?? null, by?.askedAtMs ?? 0],
+          ),
         ]);
+        return true;
       });
     },
 
@@ -159,9 +173,9 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
                 content.writeManifest(tx, run.manifest),
                 tx.query(
                   `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, manifest_hash = $2, pinned = $3,
-                     updated_at_ms = $4
+                     updated_at_ms = $4, asked_at_ms = greatest(asked_at_ms, $5)
                    WHERE run_key = $1`,
-                  [runKey, run.manifest.hash, JSON.stringify(run.pinned), nowMs],
+                  [runKey, run.manifest.hash, JSON.stringify(run.pinned), nowMs, run.by?.askedAtMs ?? 0],
                 ),
               ]
             : []),
@@ -171,17 +185,17 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     },
 
     async listInterventions(runKey: string): Promise<RecordedIntervention[]> {
-      const rows = await database.transaction((tx) =>
-        tx.query<InterventionRow>('SELECT * FROM interventions WHERE run_key = $1 ORDER BY ordinal', [runKey]),
+      return await database.transaction((tx) => findInterventions(tx, runKey));
+    },
+
+    async getTurn(turn: TurnKey): Promise<StoredTurn> {
+      const [row, interventions] = await database.transaction((tx) =>
+        Promise.all([findTurn(tx, turn), findInterventions(tx, turn.runKey)]),
       );
-      return rows.map(readIntervention);
+      return readStoredTurn(row, interventions);
     },
 
-    async getTurn(turn: TurnKey): Promise<CallModelResult | undefined> {
-      return readAnswer(await database.transaction((tx) => findTurn(tx, turn)));
-    },
-
-    async countTurnStart(turn: TurnKey, execution?: string): Promise<number> {
+    async countTurnStart(turn: TurnKey, by?: AskingExecution): Promise<number> {
       try {
         return await database.transaction(async (tx) => {
           const [, , , [counted]] = await tx.commit([
@@ -189,8 +203,9 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
             lockRun(tx, turn.runKey),
             // `NULL <> …` is not true: a run that nobody ended stays as it is.
             tx.query(
-              "UPDATE runs SET status = 'running', result = NULL, ended_by = NULL WHERE run_key = $1 AND ended_by <> $2",
-              [turn.runKey, execution ?? null],
+              `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, asked_at_ms = $3
+               WHERE run_key = $1 AND ended_by <> $2 AND asked_at_ms <= $3`,
+              [turn.runKey, by?.runId ?? null, by?.askedAtMs ?? 0],
             ),
             tx.query<{ starts: number }>(
               `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)

@@ -163,6 +163,11 @@ export const MIGRATIONS: readonly string[] = [
     collected_at_ms bigint NOT NULL
   );
   `,
+  `
+  -- When the Temporal server scheduled the activity that last changed the status: what an execution asked for earlier than
+  -- that, and that arrives late, changes nothing.
+  ALTER TABLE runs ADD COLUMN asked_at_ms bigint NOT NULL DEFAULT 0;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

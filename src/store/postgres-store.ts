@@ -1,5 +1,5 @@
 import { openBlobs, StoreWithBlobs } from './blobs.js';
-import type { BlobChoice } from './open-store.js';
+import type { BlobChoice } from './store-choice.js';
 import { contentIds } from './content-ids.js';
 import { callOperations } from './postgres-calls.js';
 import { contentOperations } from './postgres-content.js';

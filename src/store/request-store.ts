@@ -3,11 +3,13 @@ import type { LedgerEvent } from '../policy/ledger.js';
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
 import type { WorkerStore } from './shared-state.js';
 import type {
+  AskingExecution,
   AttemptRecord,
   CallPage,
   Intervening,
   LedgerRendering,
   RecordedOutcome,
+  RunEnding,
   Store,
   TurnCommit,
   TurnKey,
@@ -32,8 +34,7 @@ export abstract class RequestStore implements WorkerStore {
   createRun = (run: Parameters<Store['createRun']>[0]) => this.ask('createRun', run);
   getRun = (runKey: string) => this.ask('getRun', runKey);
   listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) => this.ask('listRuns', filter);
-  finishRun = (runKey: string, result: AgentRunResult, execution?: string) =>
-    this.ask('finishRun', runKey, result, execution);
+  finishRun = (runKey: string, result: AgentRunResult, end?: RunEnding) => this.ask('finishRun', runKey, result, end);
   intervene = (change: Intervening) => this.ask('intervene', change);
   listInterventions = (runKey: string) => this.ask('listInterventions', runKey);
   getTombstone = (runKey: string) => this.ask('getTombstone', runKey);
@@ -41,7 +42,7 @@ export abstract class RequestStore implements WorkerStore {
   getNode = (id: string) => this.ask('getNode', id);
   getChain = (head: string) => this.ask('getChain', head);
   getTurn = (turn: TurnKey) => this.ask('getTurn', turn);
-  countTurnStart = (turn: TurnKey, execution?: string) => this.ask('countTurnStart', turn, execution);
+  countTurnStart = (turn: TurnKey, by?: AskingExecution) => this.ask('countTurnStart', turn, by);
   commitTurn = (commit: TurnCommit) => this.ask('commitTurn', commit);
   listTurns = (runKey: string, after = 0) => this.ask('listTurns', runKey, after);
   applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>

@@ -2,7 +2,15 @@
 import type { CallModelResult } from '../contract/activities.js';
 import type { Intervention, PinnedRun, RecordedIntervention } from '../contract/intervention.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
-import { StoreError, type RunRecord, type Tombstone, type TurnCommit, type TurnKey } from './store.js';
+import {
+  StoreError,
+  type AskingExecution,
+  type RunRecord,
+  type StoredTurn,
+  type Tombstone,
+  type TurnCommit,
+  type TurnKey,
+} from './store.js';
 
 export interface RunRow {
   run_key: string;
@@ -16,6 +24,7 @@ export interface RunRow {
   updated_at_ms: number;
   pinned: string | null;
   ended_by: string | null;
+  asked_at_ms: number;
 }
 
 export interface InterventionRow {
@@ -90,12 +99,22 @@ export function readAnswer(row: TurnRow | undefined): CallModelResult | undefine
   return row?.result == null ? undefined : (JSON.parse(row.result) as CallModelResult);
 }
 
+export function readStoredTurn(row: TurnRow | undefined, interventions: RecordedIntervention[]): StoredTurn {
+  const answer = readAnswer(row);
+  return { ...(answer && { answer }), interventions };
+}
+
 export function readTurn(row: TurnRow): { turn: TurnKey; result: CallModelResult; atMs: number } {
   return {
     turn: { runKey: row.run_key, step: row.step, head: row.head, settings: row.settings, take: row.take },
     result: JSON.parse(row.result ?? 'null') as CallModelResult,
     atMs: row.committed_at_ms ?? 0,
   };
+}
+
+/** Whether a later execution has changed how the run stands. */
+export function isOvertaken(run: RunRow, by: AskingExecution | undefined): boolean {
+  return by !== undefined && by.askedAtMs < run.asked_at_ms;
 }
 
 export function readIntervention(row: InterventionRow): RecordedIntervention {

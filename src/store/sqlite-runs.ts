@@ -3,10 +3,12 @@ import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import type { RecordedIntervention } from '../contract/intervention.js';
 import {
   collected,
+  isOvertaken,
   missingRun,
   readAnswer,
   readIntervention,
   readRun,
+  readStoredTurn,
   readTombstone,
   readTurn,
   turnAnswer,
@@ -18,7 +20,18 @@ import {
 import type { CallOperations } from './sqlite-calls.js';
 import type { ContentOperations } from './sqlite-content.js';
 import type { SqliteDatabase } from './sqlite-database.js';
-import type { IntervenedRun, Intervening, RunRecord, Store, Tombstone, TurnCommit, TurnKey } from './store.js';
+import type {
+  AskingExecution,
+  IntervenedRun,
+  Intervening,
+  RunEnding,
+  RunRecord,
+  Store,
+  StoredTurn,
+  Tombstone,
+  TurnCommit,
+  TurnKey,
+} from './store.js';
 
 /** Runs and their model turns: who answered a question first, and where the conversation has got to. */
 export function runOperations(
@@ -39,14 +52,16 @@ export function runOperations(
   );
   const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
   const updateEnd = db.prepare(
-    'UPDATE runs SET status = ?, result = ?, ended_by = ?, updated_at_ms = ? WHERE run_key = ?',
+    `UPDATE runs SET status = ?, result = ?, ended_by = ?, asked_at_ms = max(asked_at_ms, ?), updated_at_ms = ?
+     WHERE run_key = ?`,
   );
   const reopenEnded = db.prepare(
-    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, updated_at_ms = ?
-     WHERE run_key = ? AND ended_by <> ?`,
+    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, asked_at_ms = :askedAtMs, updated_at_ms = :now
+     WHERE run_key = :runKey AND ended_by <> :execution AND asked_at_ms <= :askedAtMs`,
   );
   const resumeRun = db.prepare(
-    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, manifest_hash = ?, pinned = ?, updated_at_ms = ?
+    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, manifest_hash = ?, pinned = ?,
+       asked_at_ms = max(asked_at_ms, ?), updated_at_ms = ?
      WHERE run_key = ?`,
   );
   const selectIntervention = db.prepare('SELECT * FROM interventions WHERE run_key = ? AND id = ?');
@@ -90,6 +105,10 @@ export function runOperations(
     return selectTurn.get(turnKey(turn)) as TurnRow | undefined;
   }
 
+  function interventionsOf(runKey: string): RecordedIntervention[] {
+    return (selectInterventions.all(runKey) as unknown as InterventionRow[]).map(readIntervention);
+  }
+
   return {
     createRun(run: Parameters<Store['createRun']>[0]): RunRecord {
       const before = selectRun.get(run.runKey) as RunRow | undefined;
@@ -129,9 +148,11 @@ export function runOperations(
       return (rows as unknown as RunRow[]).map(readRun);
     },
 
-    finishRun(runKey: string, result: AgentRunResult, execution?: string): void {
-      existingRun(runKey);
-      updateEnd.run(result.status, JSON.stringify(result), execution ?? null, now(), runKey);
+    finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): boolean {
+      if (isOvertaken(existingRun(runKey), by)) return false;
+      calls.recordOutcomes(refused);
+      updateEnd.run(result.status, JSON.stringify(result), by?.runId ?? null, by?.askedAtMs ?? 0, now(), runKey);
+      return true;
     },
 
     intervene({ runKey, intervention, run, ledger }: Intervening): IntervenedRun {
@@ -144,22 +165,23 @@ export function runOperations(
       insertIntervention.run({ runKey, id: intervention.id, now: atMs, text: JSON.stringify(intervention) });
       if (run) {
         content.putManifest(run.manifest);
-        resumeRun.run(run.manifest.hash, JSON.stringify(run.pinned), atMs, runKey);
+        resumeRun.run(run.manifest.hash, JSON.stringify(run.pinned), run.by?.askedAtMs ?? 0, atMs, runKey);
       }
       return { status: 'recorded', intervention: { ...intervention, atMs } };
     },
 
     listInterventions(runKey: string): RecordedIntervention[] {
-      return (selectInterventions.all(runKey) as unknown as InterventionRow[]).map(readIntervention);
+      return interventionsOf(runKey);
     },
 
-    getTurn(turn: TurnKey): CallModelResult | undefined {
-      return readAnswer(findTurn(turn));
+    getTurn(turn: TurnKey): StoredTurn {
+      return readStoredTurn(findTurn(turn), interventionsOf(turn.runKey));
     },
 
-    countTurnStart(turn: TurnKey, execution?: string): number {
-      existingRun(turn.runKey);
-      if (execution !== undefined) reopenEnded.run(now(), turn.runKey, execution);
+    countTurnStart(turn: TurnKey, by?: AskingExecution): number {
+      const { runKey } = turn;
+      existingRun(runKey);
+      if (by) reopenEnded.run({ runKey, execution: by.runId, askedAtMs: by.askedAtMs, now: now() });
       return Number(countStart.get({ ...turnKey(turn), starts: 1 })?.['starts']);
     },
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { openBlobs, StoreWithBlobs } from './blobs.js';
 import { contentIds, type StoreIdentity } from './content-ids.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
-import type { BlobChoice } from './open-store.js';
+import type { BlobChoice } from './store-choice.js';
 import type { WorkerStore } from './shared-state.js';
 import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
 import { StoreError } from './store.js';

@@ -27,6 +27,17 @@ export interface RunRecord {
   updatedAtMs: number;
 }
 
+/**
+ * The execution that asks for a change of how its run stands. Requests count in the order in which the Temporal server
+ * scheduled them, not in that of their arrival: a late one, of an execution that another has followed, changes nothing.
+ */
+export interface AskingExecution {
+  /** Temporal's run id. */
+  runId: string;
+  /** When the server scheduled the activity for the first time; epoch milliseconds on the server's clock. */
+  askedAtMs: number;
+}
+
 /** Identifies a model turn: the same question is answered once. */
 export interface TurnKey {
   runKey: string;
@@ -38,6 +49,12 @@ export interface TurnKey {
   take: number;
 }
 
+/** What a model turn finds. */
+export interface StoredTurn {
+  answer?: CallModelResult;
+  interventions: RecordedIntervention[];
+}
+
 /** What an accepted model turn adds, in one transaction: first write wins. */
 export interface TurnCommit {
   turn: TurnKey;
@@ -47,6 +64,13 @@ export interface TurnCommit {
   result: Omit<CallModelResult, 'head'>;
   /** Calls that the turn already answered (bad arguments, unknown tool), recorded with the turn. */
   answered: RecordedOutcome[];
+}
+
+/** What comes with a run's end. */
+export interface RunEnding {
+  by?: AskingExecution;
+  /** Outcomes of the last step that no body ran for. */
+  refused?: RecordedOutcome[];
 }
 
 /** An outcome with its rendered message, stored once under the call's key. */
@@ -78,7 +102,7 @@ export interface Intervening {
   runKey: string;
   intervention: Intervention;
   /** Present where the run goes on: it is `running` again, with these tools and limits. */
-  run?: { manifest: Manifest; pinned: PinnedRun };
+  run?: { manifest: Manifest; pinned: PinnedRun; by?: AskingExecution };
   /** `reopen` and `resolve` events, all of which must be accepted. */
   ledger: { key: string; event: LedgerEvent; rendered?: RenderedMessage }[];
 }
@@ -164,10 +188,11 @@ export interface Store {
   /** The newest run first. `workflowIdPrefix` narrows. */
   listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
   /**
-   * Writes the run's end, and which execution (Temporal's run id) it was that ended. A later end overwrites it: after a
-   * workflow reset a run ends again. Rejects with `missing_run`.
+   * Writes the run's end, which execution it was that ended, and the outcomes that the workflow refused in its last step, as
+   * `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again. Returns false, and writes
+   * nothing, where a later execution has gone on with the run or ended it. Rejects with `missing_run`.
    */
-  finishRun(runKey: string, result: AgentRunResult, execution?: string): Promise<void>;
+  finishRun(runKey: string, result: AgentRunResult, end?: RunEnding): Promise<boolean>;
   /**
    * Records what a person decided about a run and carries it out. First write wins: the same intervention asked again is
    * returned as it was recorded, and changes nothing. Rejects with `missing_run`.
@@ -183,13 +208,14 @@ export interface Store {
   getChain(head: string): Promise<TranscriptNode[]>;
 
   // --- model turns --------------------------------------------------------------------------------------------------
-  getTurn(turn: TurnKey): Promise<CallModelResult | undefined>;
+  /** What is stored before the turn is asked for: its answer, if it has one, and the run's interventions, oldest first. */
+  getTurn(turn: TurnKey): Promise<StoredTurn>;
   /**
    * Counts a start of the turn and returns the count, this one included. Starting a turn also says that the run has gone
-   * this way: the turn started last is the one whose commit moves the run's head. A run that another execution (Temporal's
-   * run id) has ended goes on: after a reset it is `running` again. Rejects with `missing_run`.
+   * this way: the turn started last is the one whose commit moves the run's head. A run that an earlier execution has ended
+   * goes on: after a reset it is `running` again. Rejects with `missing_run`.
    */
-  countTurnStart(turn: TurnKey, execution?: string): Promise<number>;
+  countTurnStart(turn: TurnKey, by?: AskingExecution): Promise<number>;
   /**
    * Commits nodes, answered calls, the turn and the run's new head together. Returns the winner's answer: a turn that was
    * answered before stays as it is, and nothing is written.

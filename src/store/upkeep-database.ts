@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openBlobUpkeep, type BlobUpkeep } from './blob-upkeep.js';
 import { contentIds, type ContentIds } from './content-ids.js';
-import type { PostgresChoice, SqliteChoice, StoreChoice } from './open-store.js';
+import type { PostgresChoice, SqliteChoice, StoreChoice } from './store-choice.js';
 import { openPostgresDatabase } from './postgres-database.js';
 import { toStoreError as fromPostgres } from './postgres-error.js';
 import { storable } from './postgres-rows.js';

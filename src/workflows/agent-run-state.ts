@@ -3,12 +3,13 @@ import type { CallModelInput, CallModelResult, Nudge } from '../contract/activit
 import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import type { ResumedRun } from '../contract/intervention.js';
-import type { AgentRunInput, AgentRunResult, CarriedRun, RunStatus, TerminationReason } from '../contract/run.js';
+import type { AgentRunInput, AgentRunResult, CarriedRun, TerminationReason } from '../contract/run.js';
 import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
 import { isStuck, loopLimitsOf } from '../policy/loop-defence.js';
 import { isStalled } from '../policy/progress.js';
 import { admitCalls, describeCap, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
+import { statusOf, summaryOf } from '../policy/run-end.js';
 import { cancelled, readActivityError } from '../temporal/failure-mapper.js';
 import { AgentCalls } from './agent-calls.js';
 import { answeredCall } from './answered-call.js';
@@ -213,7 +214,7 @@ export class AgentRun {
     return {
       status: statusOf(reason),
       answer,
-      termination: { reason, summary: this.#summaryOf(reason) },
+      termination: { reason, summary: summaryOf(reason, this.#state.limits) },
       counters: { ...this.#state.counters },
     };
   }
@@ -243,51 +244,5 @@ export class AgentRun {
     counters.inputTokens += turn.usage.inputTokens;
     counters.outputTokens += turn.usage.outputTokens;
     counters.costUsd += turn.usage.costUsd;
-  }
-
-  #summaryOf(reason: TerminationReason): string {
-    switch (reason) {
-      case 'answered':
-        return 'the model gave its answer';
-      case 'steps_cap':
-      case 'calls_cap':
-      case 'tokens_cap':
-      case 'cost_cap':
-      case 'wall_time_cap':
-      case 'failures_cap':
-      case 'loop_detected':
-      case 'no_progress':
-        return describeCap(reason, this.#state.limits);
-      case 'empty_turns':
-        return 'the model gave neither an answer nor a call, twice in a row';
-      case 'security_violation':
-        return 'a call was refused as a security violation';
-      case 'model_failed':
-        return 'the model could not answer';
-      case 'cancelled':
-        return 'the run was cancelled';
-    }
-  }
-}
-
-function statusOf(reason: TerminationReason): Exclude<RunStatus, 'running'> {
-  switch (reason) {
-    case 'answered':
-      return 'completed';
-    case 'steps_cap':
-    case 'calls_cap':
-    case 'tokens_cap':
-    case 'cost_cap':
-    case 'wall_time_cap':
-    case 'failures_cap':
-    case 'loop_detected':
-    case 'no_progress':
-      return 'capped';
-    case 'cancelled':
-      return 'cancelled';
-    case 'empty_turns':
-    case 'security_violation':
-    case 'model_failed':
-      return 'failed';
   }
 }

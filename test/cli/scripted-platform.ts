@@ -9,8 +9,7 @@ import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
 import type { ManifestTool } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { RunLimits } from '../../src/contract/run-limits.js';
-import type { CompletionValues } from '../../src/cli/complete.js';
-import type { Client, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
+import type { Client, CompletionValues, Engine, Platform, RunningWorker, Screen } from '../../src/cli/platform.js';
 import { runCommandLine } from '../../src/cli/run-command-line.js';
 import { START_MS } from './sample-run.js';
 

@@ -1,25 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { WorkflowFailedError } from '@temporalio/client';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { resetWorkflow } from '../support/reset-workflow.js';
 import { CrashBench, until, type CrashRun } from './support/crash-bench.js';
 import { callEnd, ending } from './support/endings.js';
 
-/** `temporal workflow reset` to the workflow task that scheduled the activity. Returns the new execution's result. */
+/** Resets to the workflow task that scheduled the activity. Returns the new execution's result. */
 async function resetTo(bench: CrashBench, run: CrashRun, activityId: string): Promise<unknown> {
-  const history = await run.handle.fetchHistory();
-  const scheduled = history.events?.find(
-    ({ activityTaskScheduledEventAttributes }) => activityTaskScheduledEventAttributes?.activityId === activityId,
-  );
-  const taskId = scheduled?.activityTaskScheduledEventAttributes?.workflowTaskCompletedEventId;
-  if (!taskId) throw new Error(`the history does not schedule ${activityId}`);
-  const { runId } = await bench.client.workflowService.resetWorkflowExecution({
-    namespace: bench.client.options.namespace,
-    workflowExecution: { workflowId: run.handle.workflowId },
-    workflowTaskFinishEventId: taskId,
-    requestId: `reset-${activityId}-${Date.now()}`,
-    reason: 'a crash test',
-  });
-  return bench.client.workflow.getHandle(run.handle.workflowId, runId).result();
+  const { workflowId } = run.handle;
+  const runId = await resetWorkflow(bench.client, workflowId, activityId);
+  return bench.client.workflow.getHandle(workflowId, runId).result();
 }
 
 describe('a workflow reset', { timeout: 60_000 }, () => {

@@ -51,8 +51,9 @@ describe.concurrent('a wire that fails', { timeout: 120_000 }, () => {
     const apart = await bench.worker([], { ...patient, address: address(toServer) });
     const run = await bench.runCalls(the.tool);
     await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
-    toServer.set(the.weather);
+    // Ready before the wire fails: after the heartbeat timeout and 5 s more the SDK tells the body to stop.
     await bench.worker([], patient);
+    toServer.set(the.weather);
     // Past the heartbeat timeout: the server offers the call to the other, whom the claim keeps off.
     await sleep(4_000);
     await bench.oracle.release();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PreparedCall } from '../../src/contract/call.js';
 import type { Effect } from '../../src/contract/effect.js';
 import type { LedgerRow } from '../../src/policy/ledger.js';
-import { planResume, type AnsweredTurn, type ResumeQuestion } from '../../src/policy/resume-run.js';
+import { planRestart, planResume, type AnsweredTurn, type ResumeQuestion } from '../../src/policy/resume-run.js';
 import { failureOf, KEYED, ONCE, outcomeOf } from './ledger-rows.js';
 
 const effects: Record<string, Effect> = { refund: KEYED, print: ONCE };
@@ -120,5 +120,31 @@ describe('a run goes on', () => {
     });
     expect(went.setAside.map(({ callId }) => callId)).toEqual(['c2.0']);
     expect(went.reopened.map(({ key }) => key)).toEqual(['k:c2.1']);
+  });
+});
+
+describe('an agent that a reset of its parent started again', () => {
+  const restarted = (turns: AnsweredTurn[], rows: [string, LedgerRow][]) =>
+    planRestart({
+      run: { head: turns.at(-1)?.result.head ?? 'root', status: 'cancelled' },
+      turns,
+      rows: new Map(rows),
+      effectOf: (tool) => effects[tool],
+      nowMs: 1_000,
+    }).map(({ key }) => key);
+  const stopped = (callId: string, tool: string, effectState: 'none' | 'unknown', starts = 1) =>
+    row(callId, tool, { outcome: failureOf('cancelled', effectState), state: 'sealed', starts });
+
+  it('runs what was stopped in its last turn, and nothing that a model has read', () => {
+    const turns = [turn(1, 'root', ['refund']), turn(2, 'n1.0', ['refund', 'refund', 'print'])];
+    const bug = row('c2.1', 'refund', { outcome: failureOf('tool_bug', 'none') });
+    const rows = [stopped('c1.0', 'refund', 'none'), stopped('c2.0', 'refund', 'unknown'), bug];
+    expect(restarted(turns, [...rows, stopped('c2.2', 'print', 'none', 0)])).toEqual(['k:c2.0', 'k:c2.2']);
+    expect(restarted([], [])).toEqual([]);
+  });
+
+  it('leaves a `once` call that may have happened, and the `once` calls after it', () => {
+    const rows = [stopped('c1.0', 'print', 'unknown'), stopped('c1.1', 'print', 'none', 0)];
+    expect(restarted([turn(1, 'root', ['print', 'print'])], rows)).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ESLint, Linter } from 'eslint';
 import tseslint from 'typescript-eslint';
@@ -26,6 +27,15 @@ async function complaints(file: string, code: string): Promise<string[]> {
 }
 
 describe('import boundaries', () => {
+  it.each(readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) => entry.isDirectory()))(
+    'hold in src/$name',
+    async ({ name }) => {
+      expect(await complaints(`src/${name}/x.ts`, `import { main } from '../cli/main.js';`)).toHaveLength(
+        name === 'cli' ? 0 : 1,
+      );
+    },
+  );
+
   it.each([
     ['src/contract/x.ts', `import type { Json } from './json.js';`],
     [

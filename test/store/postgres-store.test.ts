@@ -102,7 +102,7 @@ describePostgres('on a real server', () => {
         const store = await open();
         await run("UPDATE perdure.meta SET value = '99' WHERE name = 'schema_version'");
         await expect(store.createRun(runOf('r1'))).rejects.toMatchObject({ code: 'newer_schema' });
-        await expect(store.getRun('r1')).rejects.toThrow(/version 99.*Update perdure|Update perdure.*up to 3/s);
+        await expect(store.getRun('r1')).rejects.toThrow(/Update perdure.*version 99/s);
         expect(await run('SELECT run_key FROM perdure.runs')).toEqual([]);
       });
 

@@ -34,6 +34,13 @@ export interface StorePlace {
   remove(): Promise<void>;
 }
 
+const limits = { steps: 9, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null };
+const pinned = { limits, loopPolicy: { equalCalls: 2, onExhausted: 'stop' } as const };
+const settling = { kind: 'resolution', by: 'ada', callId: 'c1.0', key: 'k1', happened: true } as const;
+
+/** The `n`th execution of a run, asking at second `n`. */
+const execution = (n: number) => ({ runId: `execution-${n}`, askedAtMs: n * 1_000 });
+
 const child = fileURLToPath(new URL('./store-child.ts', import.meta.url));
 
 export function describeStoreContract(name: string, makePlace: () => Promise<StorePlace>): void {
@@ -142,6 +149,35 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         });
       });
 
+      test('ends with the outcomes that the workflow refused, and which execution it was', async () => {
+        await store.createRun(runOf('r1'));
+        const refused = [recordedOf('k1', 'r1', 'c1.0')];
+        expect(await store.finishRun('r1', endOf('capped'), { by: execution(1), refused })).toBe(true);
+        expect(await store.getRun('r1')).toMatchObject({ status: 'capped', endedBy: 'execution-1' });
+        expect(await store.getCall('k1')).toMatchObject({ row: { state: 'sealed' }, rendered: rendered('refused') });
+      });
+
+      test('keeps to its latest execution, whatever arrives late of those before', async () => {
+        const { manifestHash } = await store.createRun(runOf('r1'));
+        const manifest = { hash: manifestHash, tools: [] };
+        const late = { by: execution(1), refused: [recordedOf('k1', 'r1', 'c1.0')] };
+        // The first one was stopped before it wrote its end, and a person had the run go on.
+        await store.intervene({
+          runKey: 'r1',
+          intervention: { ...settling, id: 'i1' },
+          run: { manifest, pinned, by: execution(2) },
+          ledger: [],
+        });
+        expect(await store.finishRun('r1', endOf('failed'), late)).toBe(false);
+        expect(await store.getRun('r1')).toMatchObject({ status: 'running' });
+        expect(await store.getCall('k1')).toBeUndefined();
+
+        expect(await store.finishRun('r1', endOf('completed'), { by: execution(2) })).toBe(true);
+        expect(await store.finishRun('r1', endOf('failed'), late)).toBe(false);
+        await store.countTurnStart(turnOf('r1', 1, ''), execution(1));
+        expect(await store.getRun('r1')).toMatchObject({ status: 'completed', endedBy: 'execution-2' });
+      });
+
       test('names the run that it does not have', async () => {
         await expectCode(store.finishRun('r9', endOf('failed')), 'missing_run', /r9/);
         await expectCode(store.countTurnStart(turnOf('r9', 1, '')), 'missing_run', /r9/);
@@ -186,10 +222,6 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
     });
 
     describe('a person’s interventions', () => {
-      const limits = { steps: 9, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null };
-      const pinned = { limits, loopPolicy: { equalCalls: 2, onExhausted: 'stop' } as const };
-      const settling = { kind: 'resolution', by: 'ada', callId: 'c1.0', key: 'k1', happened: true } as const;
-
       async function failedCall(key: string): Promise<ReturnType<typeof eventsFor>> {
         const on = eventsFor('r1', 'c1.0');
         await store.applyLedger(key, on.claim('t'));
@@ -201,7 +233,7 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
       test('are recorded with what they change: the call is open again, the run running, with other tools and limits', async () => {
         await store.createRun({ ...runOf('r1'), pinned: { ...pinned, limits: { ...limits, steps: 1 } } });
         const on = await failedCall('k1');
-        await store.finishRun('r1', endOf('failed'), 'execution-1');
+        await store.finishRun('r1', endOf('failed'), { by: execution(1) });
         expect(await store.getRun('r1')).toMatchObject({ status: 'failed', endedBy: 'execution-1' });
         const manifest = { hash: 'manifest-2', tools: [] };
         const change = {
@@ -248,7 +280,10 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         for (const id of ['b', 'a']) {
           await store.intervene({ runKey: 'r1', intervention: { ...settling, id }, ledger: [] });
         }
-        expect((await store.listInterventions('r1')).map(({ id }) => id)).toEqual(['b', 'a']);
+        const listed = await store.listInterventions('r1');
+        expect(listed.map(({ id }) => id)).toEqual(['b', 'a']);
+        // What a model turn needs of them, it is given with its own question.
+        expect(await store.getTurn(turnOf('r1', 1, ''))).toEqual({ interventions: listed });
         await expectCode(
           store.intervene({ runKey: 'none', intervention: { ...settling, id: 'c' }, ledger: [] }),
           'missing_run',
@@ -260,10 +295,12 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
     describe('model turns', () => {
       test('that another execution starts take back the run’s end; those of the one that ended do not', async () => {
         const run = await store.createRun(runOf('r2'));
-        await store.finishRun('r2', endOf('failed'), 'execution-1');
-        await store.countTurnStart(turnOf('r2', 1, run.head), 'execution-1');
+        await store.finishRun('r2', endOf('failed'), { by: execution(1) });
+        await store.countTurnStart(turnOf('r2', 1, run.head), execution(1));
         expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
-        await store.countTurnStart(turnOf('r2', 1, run.head), 'execution-2');
+        await store.countTurnStart(turnOf('r2', 1, run.head), execution(2));
+        expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
+        expect(await store.finishRun('r2', endOf('failed'), { by: execution(1) })).toBe(false);
         expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
       });
 
@@ -277,7 +314,7 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         expect(await store.countTurnStart(turnOf('r1', 1, root))).toBe(2);
         expect(await store.countTurnStart(turnOf('r1', 1, root, { take: 1 }))).toBe(1);
         expect(await store.countTurnStart(turnOf('r1', 1, root, { settings: 's2' }))).toBe(1);
-        expect(await store.getTurn(turnOf('r1', 1, root))).toBeUndefined();
+        expect(await store.getTurn(turnOf('r1', 1, root))).toEqual({ interventions: [] });
         expect(await store.listTurns('r1')).toEqual([]);
       });
 
@@ -286,7 +323,7 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         await store.countTurnStart(turn);
         const answer = await store.commitTurn(commitOf(turn, 'hello', [recordedOf('k1', 'r1', 'c1.0')]));
         expect(answer).toMatchObject({ text: 'hello', empty: false });
-        expect(await store.getTurn(turn)).toEqual(answer);
+        expect(await store.getTurn(turn)).toEqual({ answer, interventions: [] });
         expect((await store.getRun('r1'))?.head).toBe(answer.head);
         expect((await store.getChain(answer.head)).map(({ message }) => message.role)).toEqual(['user', 'assistant']);
         expect(await store.getCall('k1')).toMatchObject({ row: { state: 'sealed' }, rendered: rendered('refused') });
@@ -335,7 +372,7 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         const late = await store.commitTurn(commitOf(zombie, 'late'));
         expect((await store.getRun('r1'))?.head).toBe(other.head);
         // The late answer is kept: the same question would not be paid for twice.
-        expect(await store.getTurn(zombie)).toEqual(late);
+        expect(await store.getTurn(zombie)).toEqual({ answer: late, interventions: [] });
         expect((await store.listTurns('r1')).map(({ result }) => result.text)).toEqual(['one', 'another way', 'late']);
         expect((await store.listTurns('r1', 1)).map(({ result }) => result.text)).toEqual(['another way', 'late']);
         expect(await store.listTurns('r1', 3)).toEqual([]);

@@ -11,6 +11,7 @@ import { scriptedModel } from '../../src/models/scripted-model.js';
 import { agentAsTool } from '../../src/tools/agent-tool.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { createWorker } from '../../src/worker.js';
+import { serveUntilTold } from './serve-until-told.js';
 
 export interface AgentsChildOptions {
   address: string;
@@ -68,8 +69,4 @@ const worker = await createWorker({
   namespace: options.namespace,
   temporal: { workflowBundle: { codePath: options.bundlePath } },
 });
-process.once('SIGTERM', () => worker.shutdown());
-const running = worker.run();
-process.stdout.write('ready\n');
-await running;
-await connection.close();
+await serveUntilTold(worker, connection);

@@ -38,8 +38,13 @@ export class Project implements AsyncDisposable {
   /** `files` by name; `env` on top of this process's, without its own choice of a Temporal server. */
   static async open(files: Record<string, string>, env: NodeJS.ProcessEnv = {}): Promise<Project> {
     const dir = await mkdtemp(join(tmpdir(), 'perdure-project-'));
-    for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
-    return new Project(dir, env);
+    const project = new Project(dir, env);
+    for (const [name, text] of Object.entries(files)) await project.write(name, text);
+    return project;
+  }
+
+  async write(file: string, text: string): Promise<void> {
+    await writeFile(join(this.dir, file), text);
   }
 
   start(args: string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running {

@@ -10,11 +10,11 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { freePort } from '../../src/server/free-port.js';
 import { startGuarded, type GuardedProcess } from '../../src/server/guarded-process.js';
 
 /** Where distributions put the server's programs; `PERDURE_POSTGRES_BIN` names another folder. */
@@ -189,12 +189,4 @@ function makeCertificate(data: string, copy: string): void {
   );
   copyFileSync(certificate, copy);
   if (user) for (const path of [key, certificate]) chownSync(path, user.uid, user.gid);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }

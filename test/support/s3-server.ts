@@ -5,7 +5,7 @@ import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/cl
 import { findGoProgram } from '../../scripts/set-up/go-programs.mjs';
 import { freePort } from '../../src/server/free-port.js';
 import { startGuarded } from '../../src/server/guarded-process.js';
-import type { S3Choice } from '../../src/store/open-store.js';
+import type { S3Choice } from '../../src/store/store-choice.js';
 
 /** Why no S3-compatible server can be started here. */
 export const s3Missing = findGoProgram('gofakes3') ? undefined : 'gofakes3 is not built (npm test builds it with Go)';

@@ -4,10 +4,11 @@
  */
 import { NativeConnection } from '@temporalio/worker';
 import { resolveConfig } from '../../src/config/resolve-config.js';
-import type { StoreChoice } from '../../src/store/open-store.js';
+import type { StoreChoice } from '../../src/store/store-choice.js';
 import { createWorker } from '../../src/worker.js';
 import { backendTools } from './backend-tools.js';
 import { guardedTools } from './guarded-tools.js';
+import { serveUntilTold } from './serve-until-told.js';
 import './quiet-runtime.js';
 
 export interface ChildOptions {
@@ -36,8 +37,4 @@ const worker = await createWorker({
   ...(options.taskQueue === undefined ? {} : { taskQueue: options.taskQueue }),
   temporal: { workflowBundle: { codePath: options.bundlePath } },
 });
-process.once('SIGTERM', () => worker.shutdown());
-const running = worker.run();
-process.stdout.write('ready\n');
-await running;
-await connection.close();
+await serveUntilTold(worker, connection);

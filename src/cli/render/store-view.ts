@@ -3,7 +3,8 @@ import type { Collection } from '../../store/collect-garbage.js';
 import type { StoreSizes } from '../../store/measure-store.js';
 import { formatBytes } from './bytes.js';
 import type { Style } from './style.js';
-import { displayWidth, oneLine, padStartToWidth, padToWidth } from './text-width.js';
+import { renderTable } from './table.js';
+import { oneLine } from './text-width.js';
 
 const MOST_PROBLEMS = 50;
 const MOST_RUNS = 20;
@@ -58,26 +59,12 @@ export function renderSizes(sizes: StoreSizes, style: Style): string {
   ]);
   return [
     `${sizes.store}: ${formatBytes(sizes.fileBytes)} on disk`,
-    table(['KIND', 'ROWS', 'CONTENT'], kinds, style),
-    ...(runs.length === 0 ? [] : [table(['BIGGEST RUNS', 'STATUS', 'STEPS', 'CALLS', 'CONTENT'], runs, style)]),
+    renderTable(['KIND', 'ROWS', 'CONTENT'], kinds, style),
+    ...(runs.length === 0 ? [] : [renderTable(['BIGGEST RUNS', 'STATUS', 'STEPS', 'CALLS', 'CONTENT'], runs, style)]),
   ].join('\n\n');
 }
 
 function named(runs: string[]): string {
   const shown = runs.slice(0, 3).map(oneLine).join(', ');
   return runs.length > 3 ? `${shown} and ${runs.length - 3} more` : shown;
-}
-
-function table(header: string[], rows: string[][], style: Style): string {
-  const widths = header.map((title, column) =>
-    Math.max(...[title, ...rows.map((row) => row[column] ?? '')].map(displayWidth)),
-  );
-  const line = (cells: string[]): string =>
-    cells
-      .map((cell, column) =>
-        /^\d/.test(cell) ? padStartToWidth(cell, widths[column] ?? 0) : padToWidth(cell, widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd();
-  return [style.colours.dim(line(header)), ...rows.map(line)].join('\n');
 }

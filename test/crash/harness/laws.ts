@@ -225,7 +225,7 @@ function checkCall(run: RunEvidence, planned: PlannedCall, break_: Break): void 
   }
   const end = endOf(row);
   checkEffects(planned, { lines, effects, end, state: effectStateOf(row) }, wrong);
-  checkAttempts(row, lines, wrong);
+  checkAttempts(run, row, lines, wrong);
   checkFinalState(run, planned, row, end, wrong);
 }
 
@@ -267,8 +267,10 @@ function checkEffects({ tool }: PlannedCall, { lines, effects, end, state }: See
   }
 }
 
-function checkAttempts(row: StoredCall, lines: OracleLine[], wrong: Wrong): void {
-  if (lines.length > mostRequests) wrong('B', `the backend was asked ${lines.length} times`);
+function checkAttempts(run: RunEvidence, row: StoredCall, lines: OracleLine[], wrong: Wrong): void {
+  // A call of an agent that was started again, because its parent was reset, has its attempts anew.
+  const courses = 1 + run.executions.filter(({ closed }) => closed === 'cancelled').length;
+  if (lines.length > mostRequests * courses) wrong('B', `the backend was asked ${lines.length} times`);
   if (lines.length > row.starts) wrong('B', `the backend was asked ${lines.length} times in ${row.starts} starts`);
   if (row.outcome?.['attempts'] !== row.starts) {
     wrong('S', `${text(row.outcome?.['attempts'])} attempts are told of ${row.starts} starts`);
@@ -282,8 +284,17 @@ const lostEnds = ['timeout', 'outcome_unknown', 'server_error', 'external_servic
 /** The end is the one that was foretold, unless a start was lost or another's end stood in the way; then one that says so. */
 function checkFinalState(run: RunEvidence, planned: PlannedCall, row: StoredCall, end: string, wrong: Wrong): void {
   if (end === planned.ended) return;
-  // By somebody; or, an agent's, because its parent was reset while it ran: what was cancelled then keeps that outcome.
-  if (end === 'cancelled' && (run.cancelled || run.executions.some(({ closed }) => closed === 'cancelled'))) return;
+  const [step, index] = callPosition(planned.callId);
+  const siblings = run.calls.filter(({ callId }) => callPosition(callId)[0] === step);
+  if (end === 'cancelled' && run.cancelled) return;
+  // An agent whose parent was reset while it ran: what that stopped has run again, but for `once` calls that may have
+  // happened, and those of the step that may rest on one.
+  const isRestarted = run.executions.some(({ closed }) => closed === 'cancelled');
+  const restsOnUnknown = siblings.some(
+    (call) =>
+      call.tool.startsWith('once') && callPosition(call.callId)[1] <= index && effectStateOf(call) === 'unknown',
+  );
+  if (end === 'cancelled' && isRestarted && planned.tool.startsWith('once') && restsOnUnknown) return;
   if (planned.ended === 'outcome_unknown' && end === 'succeeded') {
     wrong('F', 'nobody could know that it happened, and it is told as done');
     return;
@@ -291,8 +302,6 @@ function checkFinalState(run: RunEvidence, planned: PlannedCall, row: StoredCall
   // The backend's refusal and a lost answer meet: whatever came first counts, and both are told as failures.
   const lost = row.attempts.filter(({ failure }) => failure?.['decision'] !== undefined || failure !== null).length;
   if (lostEnds.includes(end) && (lost > 0 || row.starts > planned.starts)) return;
-  const [step] = callPosition(planned.callId);
-  const siblings = run.calls.filter(({ callId }) => callPosition(callId)[0] === step);
   if (end === 'skipped' && siblings.some((call) => endOf(call) === 'outcome_unknown')) return;
   if (planned.ended === 'skipped' && !siblings.some((call) => endOf(call) === 'outcome_unknown')) return;
   if (planned.ended === 'skipped' && (end === 'succeeded' || lostEnds.includes(end))) return;

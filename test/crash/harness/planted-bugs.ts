@@ -111,8 +111,8 @@ export const plantedBugs: PlantedBug[] = [
     name: 'an outcome is told under the key of another call',
     edits: [
       {
-        from: 'this.#state.answered = outcomes.map(answeredCall);',
-        to: 'this.#state.answered = outcomes.map((outcome) => ({ ...answeredCall(outcome), key: outcomes[0]!.key }));',
+        from: 'resumed?.answered(outcomes) ?? outcomes.map(answeredCall);',
+        to: 'outcomes.map((outcome) => ({ ...answeredCall(outcome), key: outcomes[0]!.key }));',
       },
     ],
     inWorkflow: true,
@@ -154,8 +154,12 @@ export const plantedBugs: PlantedBug[] = [
     name: 'a step is counted twice when the workflow is replayed',
     edits: [
       {
-        from: 'if (!finalTurn) this.#state.counters.steps = step;',
-        to: 'if (!finalTurn) this.#state.counters.steps = step + (workflowInfo().unsafe.isReplaying ? 1 : 0);',
+        from: 'Math.max(this.#state.counters.steps, step);',
+        to: 'Math.max(this.#state.counters.steps, step) + (workflowInfo().unsafe.isReplaying ? 1 : 0);',
+      },
+      {
+        from: "import { CancellationScope } from '@temporalio/workflow';\nimport type { CallModelInput",
+        to: "import { CancellationScope, workflowInfo } from '@temporalio/workflow';\nimport type { CallModelInput",
       },
     ],
     inWorkflow: true,

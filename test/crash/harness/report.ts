@@ -1,4 +1,5 @@
 /** The table that a campaign ends with. */
+import { percentile } from '../../../src/stats/distribution.js';
 import type { CampaignReport } from './campaign.js';
 import type { RunEvidence } from './evidence.js';
 import { mostHealMs } from './campaign.js';
@@ -34,11 +35,6 @@ function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-function median(numbers: number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
-}
-
 /** As text, for a terminal. */
 export function describeCampaign(report: CampaignReport): string {
   const { seed, kills, strikes, runs, violations, healMs, elapsedMs } = report;
@@ -54,7 +50,7 @@ export function describeCampaign(report: CampaignReport): string {
     .map(([row, times]) => {
       const struck = strikes.filter((strike) => strike.row === row);
       const killed = struck.reduce((sum, strike) => sum + strike.kills, 0);
-      return [row, `${struck.length}`, `${killed}`, seconds(median(times)), seconds(Math.max(...times))];
+      return [row, `${struck.length}`, `${killed}`, seconds(percentile(times, 0.5)), seconds(Math.max(...times))];
     });
   const table = [['row', 'strikes', 'kills', 'next step, median', 'slowest'], ...rows];
   const widths = table[0]?.map((_, column) => Math.max(...table.map((cells) => cells[column]?.length ?? 0))) ?? [];

@@ -1,5 +1,6 @@
 /** Short runs with one fault each: what a planted bug is caught by, and what sound code comes through without a violation. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { until, type CrashBench, type CrashRun, type CrashWorker } from '../support/crash-bench.js';
 import type { Failpoint, Moment } from '../support/failpoints.js';
 import { Witnesses } from './evidence.js';
@@ -102,7 +103,10 @@ export function wokenBeside(at: Moment, tool: PlainTool): Scenario {
     await worker(scene);
     await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the other’s request');
     sleeper.signal('SIGCONT');
-    await sleep(1_500);
+    // As long as it may take to send what it must not send; on a busy machine a process wakes up slowly.
+    for (const giveUpAt = Date.now() + 6_000; Date.now() < giveUpAt; await sleep(50)) {
+      if ((await bench.oracle.arrivals(tool)).length > 1) break;
+    }
     await bench.oracle.release();
     sleeper.signal('SIGKILL');
     await ended(scene, run);
@@ -133,15 +137,7 @@ export function resetAfterwards(tool: PlainTool): Scenario {
     await worker(scene);
     const run = await scene.bench.start(program.name, program.script);
     await ended(scene, run);
-    const { events } = await run.handle.fetchHistory();
-    const first = events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventId;
-    await client.workflowService.resetWorkflowExecution({
-      namespace: client.options.namespace,
-      workflowExecution: { workflowId: program.name },
-      workflowTaskFinishEventId: first ?? null,
-      requestId: `reset-${program.name}`,
-      reason: 'the crash harness',
-    });
+    await resetWorkflow(client, program.name, 'start');
     await ended(scene, run);
     return await judge(scene, program);
   };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { temporalClient, temporalServer } from '../../support/temporal-server.js';
 import type { PerdureConfig } from '../../../src/config/config.js';
 import { endlessScript, openTestBed, scriptedModel, type ScriptedTurn } from '../../../src/testing/index.js';
@@ -244,7 +245,8 @@ describe('an agent as a tool', () => {
     await using temporal = await temporalClient();
     const run = await bed.client.start('Do it.');
     await second.promise;
-    await resetToFirstTask(temporal.client, run.runId);
+    // Before the agent was started.
+    await resetWorkflow(temporal.client, run.runId, 'turn-1');
     // The former child is ended by then, or being ended.
     await sleep(1_000);
     release.resolve();
@@ -257,15 +259,65 @@ describe('an agent as a tool', () => {
   });
 });
 
-async function resetToFirstTask(client: Awaited<ReturnType<typeof temporalClient>>['client'], workflowId: string) {
-  const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
-  // The workflow task that scheduled the model's turn, before the child was started.
-  const completed = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
-  await client.workflowService.resetWorkflowExecution({
-    namespace: temporalServer().namespace,
-    workflowExecution: { workflowId },
-    reason: 'the test takes another way',
-    workflowTaskFinishEventId: completed[1]?.eventId ?? null,
-    requestId: `reset-${workflowId}`,
+describe('a reset of the parent while its agent works', () => {
+  /** A run whose agent reads and prints twice, reset while the first print waits; `stop` is how that print ends. */
+  async function resetWhilePrinting(stop: (reason: unknown) => Error) {
+    const ran: string[] = [];
+    const printing = Promise.withResolvers<void>();
+    let isReset = false;
+    const untilStopped = (signal: AbortSignal, error: (reason: unknown) => Error) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          reject(error(signal.reason));
+        });
+      });
+    const tool = (name: string, effect: 'read' | 'once', error: (reason: unknown) => Error) =>
+      defineTool({
+        name,
+        description: name,
+        effect,
+        input,
+        execute: ({ id }, ctx) => {
+          ran.push(id as string);
+          if (name === 'print') printing.resolve();
+          return isReset ? { id } : untilStopped(ctx.signal, error);
+        },
+      });
+    const looking = tool('look_up', 'read', (reason) => reason as Error);
+    const calls = [
+      { tool: 'look_up', input: { id: 'look' } },
+      { tool: 'print', input: { id: 'first' } },
+      { tool: 'print', input: { id: 'second' } },
+    ];
+    const model = scriptedModel({ turns: [{ calls }, { text: 'printed' }] });
+    const tools = [agent({ model, tools: ['look_up', 'print'] }), looking, tool('print', 'once', stop)];
+    await using bed = await open({ tools, model: parentOf(['a']) });
+    await using temporal = await temporalClient();
+    const run = await bed.client.start('Do it.');
+    await printing.promise;
+    await expect.poll(() => ran).toContain('look');
+    isReset = true;
+    // Before the agent was started.
+    await resetWorkflow(temporal.client, run.runId, 'turn-1');
+    expect((await run.result()).status).toBe('completed');
+    const [call] = (await run.describe()).steps.flatMap((step) => step.calls);
+    const child = await (await bed.client.get(`${run.runId}/c1.0`)).describe();
+    const ends = child.steps.flatMap((step) => step.calls.map(({ state, failure }) => failure?.class ?? state));
+    return { ran, sees: JSON.parse(call?.modelSees ?? '') as unknown, ends };
+  }
+
+  it('has the agent run what the reset stopped before it had an effect, and reads', async () => {
+    const stopped = () => new ToolError({ class: 'external_service_unavailable', effect: 'none' });
+    const { ran, sees, ends } = await resetWhilePrinting(stopped);
+    expect(ends).toEqual(['succeeded', 'succeeded', 'succeeded']);
+    expect(sees).toEqual({ status: 'succeeded', data: 'printed' });
+    expect(ran.toSorted()).toEqual(['first', 'first', 'look', 'look', 'second']);
   });
-}
+
+  it('leaves what may have had its effect, and what rests on that, as it was stopped', async () => {
+    const { ran, sees, ends } = await resetWhilePrinting((reason) => reason as Error);
+    expect(ends).toEqual(['succeeded', 'cancelled', 'cancelled']);
+    expect(sees).toMatchObject({ status: 'partial', succeeded: ['printed'] });
+    expect(ran.toSorted()).toEqual(['first', 'look', 'look']);
+  });
+});

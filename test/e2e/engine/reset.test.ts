@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { backendTools } from '../../support/backend-tools.js';
 import { openEngine, type Engine } from '../../support/engine.js';
 import { script } from '../../support/recording-model.js';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { temporalServer } from '../../support/temporal-server.js';
 
 let engine: Engine;
@@ -24,18 +24,7 @@ describe('a run that is reset to its very beginning', () => {
     const before = await run.transcript();
     const effects = engine.backend.journal.length;
 
-    const { events } = await run.workflow.fetchHistory();
-    const firstTask = events?.find((event) => event.workflowTaskCompletedEventAttributes);
-    const { runId } = await engine.client.workflowService.resetWorkflowExecution({
-      namespace: engine.server.namespace,
-      workflowExecution: {
-        workflowId: run.workflow.workflowId,
-        runId: run.workflow.firstExecutionRunId,
-      },
-      workflowTaskFinishEventId: firstTask?.eventId ?? null,
-      requestId: randomUUID(),
-      reason: 'the test wants it again',
-    });
+    const runId = await resetWorkflow(engine.client, run.workflow.workflowId, 'start');
     expect(await engine.client.workflow.getHandle(run.workflow.workflowId, runId).result()).toEqual(first);
     expect(model.requests).toHaveLength(3);
     expect(engine.backend.journal).toHaveLength(effects);

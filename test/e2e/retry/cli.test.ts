@@ -1,15 +1,10 @@
 /** The commands as a person types them, in a project of their own, with the embedded server. Effects are lines of a file. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-
-const bin = fileURLToPath(new URL('../../../bin/perdure.js', import.meta.url));
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Project } from '../../support/command-line.js';
 
 /** `bug` is the line that is wrong at first. */
 const config = (bug: string) => `
@@ -56,77 +51,26 @@ export default ({ messages }) => {
   return { text: 'Done: ' + messages.filter((message) => message.role === 'tool').map(({ content }) => JSON.parse(content).status).join() };
 };`;
 
-interface Ended {
-  code: number | null;
-  out: string;
-  err: string;
+const openProject = (bug: string) => Project.open({ 'perdure.config.ts': config(bug), 'script.ts': script });
+
+/** `tool n` of each effect, in order, and the keys. */
+async function effectsIn({ dir }: Project): Promise<{ done: string[]; keys: string[] }> {
+  const file = join(dir, 'effects.txt');
+  const lines = existsSync(file) ? (await readFile(file, 'utf8')).trim().split('\n') : [];
+  const words = lines.map((line) => line.split(' '));
+  return { done: words.map(([tool, n]) => `${tool} ${n}`), keys: words.map(([, , key]) => key ?? '') };
 }
 
-class Project {
-  readonly dir: string;
-  readonly #running = new Set<ChildProcess>();
-
-  constructor(dir: string) {
-    this.dir = dir;
-  }
-
-  static async open(bug: string): Promise<Project> {
-    const project = new Project(await mkdtemp(join(tmpdir(), 'perdure-retry-')));
-    await project.write('perdure.config.ts', config(bug));
-    await project.write('script.ts', script);
-    return project;
-  }
-
-  async write(file: string, text: string): Promise<void> {
-    await writeFile(join(this.dir, file), text);
-  }
-
-  start(...args: string[]): { child: ChildProcess; ended: Promise<Ended>; errHas(text: string): Promise<void> } {
-    const { TEMPORAL_ADDRESS: _address, TEMPORAL_PROFILE: _profile, ...env } = process.env;
-    const child = spawn(process.execPath, [bin, ...args], { cwd: this.dir, env: { ...env, NO_COLOR: '1' } });
-    this.#running.add(child);
-    let [out, err] = ['', ''];
-    child.stdout.on('data', (data: Buffer) => (out += data.toString()));
-    child.stderr.on('data', (data: Buffer) => (err += data.toString()));
-    const ended = once(child, 'close').then(([code]) => {
-      this.#running.delete(child);
-      return { code: code as number | null, out, err };
-    });
-    const errHas = (text: string): Promise<void> =>
-      vi.waitFor(() => expect(err).toContain(text), { timeout: 40_000, interval: 50 });
-    return { child, ended, errHas };
-  }
-
-  async run(...args: string[]): Promise<Ended> {
-    return await this.start(...args).ended;
-  }
-
-  /** `tool n` of each effect, in order, and the keys. */
-  async effects(): Promise<{ done: string[]; keys: string[] }> {
-    const file = join(this.dir, 'effects.txt');
-    const lines = existsSync(file) ? (await readFile(file, 'utf8')).trim().split('\n') : [];
-    const words = lines.map((line) => line.split(' '));
-    return { done: words.map(([tool, n]) => `${tool} ${n}`), keys: words.map(([, , key]) => key ?? '') };
-  }
-
-  async state(id: string): Promise<string> {
-    return (JSON.parse((await this.run('show', id, '--json')).out) as { state: string }).state;
-  }
-
-  async close(): Promise<void> {
-    const left = [...this.#running];
-    for (const child of left) child.kill('SIGKILL');
-    await rm(this.dir, { recursive: true, force: true });
-    expect(left.map((child) => child.spawnargs)).toEqual([]);
-  }
+async function stateOf(project: Project, id: string): Promise<string> {
+  return (JSON.parse((await project.run('show', id, '--json')).out) as { state: string }).state;
 }
 
 describe('perdure retry, one command at a time', () => {
   let project: Project;
   beforeAll(async () => {
-    project = await Project.open('undefined.amount;');
+    project = await openProject('undefined.amount;');
   });
-  afterAll(() => project.close());
+  afterAll(() => project[Symbol.asyncDispose]());
 
   it('goes on after a tool and a credential were mended, with each effect once', async () => {
     const failed = await project.run('run', '--id', 'broken', 'print+refund keyless');
@@ -138,7 +82,7 @@ describe('perdure retry, one command at a time', () => {
     expect(err).toContain('runs now: c1.1 refund');
     expect(out).toBe('Done: succeeded,succeeded\n');
     expect(code).toBe(0);
-    expect((await project.effects()).done).toEqual(['print 0', 'refund 1']);
+    expect((await effectsIn(project)).done).toEqual(['print 0', 'refund 1']);
     const shown = (await project.run('show', 'broken')).out;
     expect(shown).toContain('broken  completed');
     expect(shown.match(/c1\.1/g)).toHaveLength(1);
@@ -176,7 +120,7 @@ describe('perdure retry, one command at a time', () => {
     await project.write('model-key', 'secret');
     await project.write('line-mended', '');
     await project.write('sent.json', '{"sent":"by hand"}');
-    const before = (await project.effects()).done.filter((effect) => effect === 'send 0').length;
+    const before = (await effectsIn(project)).done.filter((effect) => effect === 'send 0').length;
 
     const didNot = await project.run('resolve', 'lost', '--call', 'c1.0', '--did-not', '--note', 'not in the outbox');
     expect(didNot).toMatchObject({ code: 0, err: expect.stringContaining('perdure retry lost') });
@@ -185,7 +129,7 @@ describe('perdure retry, one command at a time', () => {
     for (const id of ['lost', 'found']) {
       expect(await project.run('retry', id)).toMatchObject({ code: 0, out: 'Done: succeeded\n' });
     }
-    expect((await project.effects()).done.filter((effect) => effect === 'send 0')).toHaveLength(before + 1);
+    expect((await effectsIn(project)).done.filter((effect) => effect === 'send 0')).toHaveLength(before + 1);
     expect((await project.run('show', 'found', '--call', 'c1.0')).out).toContain('by hand');
   });
 });
@@ -194,22 +138,22 @@ describe('perdure retry, beside perdure dev', () => {
   let project: Project;
   let dev: ReturnType<Project['start']>;
   const startDev = async (): Promise<void> => {
-    dev = project.start('dev');
+    dev = project.start(['dev']);
     await dev.errHas('Ctrl-C stops.');
   };
   beforeAll(async () => {
-    project = await Project.open('');
+    project = await openProject('');
     await startDev();
   });
   afterAll(async () => {
     dev.child.kill('SIGINT');
     await dev.ended;
-    await project.close();
+    await project[Symbol.asyncDispose]();
   });
 
   it('goes on with a run that was terminated in mid-call, and over the death of its worker', async () => {
     await project.run('run', '--no-follow', '--id', 'ended', 'refund slow');
-    const slow = async () => (await project.effects()).done.filter((effect) => effect === 'slow 0').length;
+    const slow = async () => (await effectsIn(project)).done.filter((effect) => effect === 'slow 0').length;
     await expect.poll(slow, { timeout: 20_000 }).toBe(1);
     expect(await project.run('retry', 'ended')).toMatchObject({
       code: 2,
@@ -221,7 +165,7 @@ describe('perdure retry, beside perdure dev', () => {
     const connection = await Connection.connect({ address });
     await new Client({ connection }).workflow.getHandle('ended').terminate('the test wants it');
     await connection.close();
-    expect(await project.state('ended')).toBe('terminated');
+    expect(await stateOf(project, 'ended')).toBe('terminated');
 
     const again = await project.run('retry', 'ended', '--no-follow');
     expect(again).toMatchObject({ code: 0, out: 'ended\n', err: expect.stringContaining('runs now: c2.0 slow') });
@@ -230,8 +174,8 @@ describe('perdure retry, beside perdure dev', () => {
     await dev.ended;
     await project.write('be-quick', '');
     await startDev();
-    await expect.poll(() => project.state('ended'), { timeout: 60_000, interval: 500 }).toBe('completed');
-    const { done, keys } = await project.effects();
+    await expect.poll(() => stateOf(project, 'ended'), { timeout: 60_000, interval: 500 }).toBe('completed');
+    const { done, keys } = await effectsIn(project);
     expect(done.filter((effect) => effect === 'refund 0')).toHaveLength(1);
     expect(new Set(keys.filter((_, index) => done[index] === 'slow 0')).size).toBe(1);
   });

@@ -7,14 +7,18 @@ import { expect, it } from 'vitest';
 import { startDevServer } from '../../../src/server/dev-server.js';
 import { agentAsTool } from '../../../src/tools/agent-tool.js';
 import { backendTools } from '../../support/backend-tools.js';
-import { openEngine } from '../../support/engine.js';
+import { openEngine, type Engine, type RunHandle } from '../../support/engine.js';
 import { perdureOf } from '../../support/perdure-of.js';
 import { asks, byRequest, refusesKey, script } from '../../support/recording-model.js';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { historiesOf } from '../../support/run-chain.js';
 import { temporalServer } from '../../support/temporal-server.js';
 import { bundleWorkflows } from '../../support/workflow-bundle.js';
 
-it('a run that had continued as new goes on from its last step', async () => {
+/** A run of nine refunds whose model is refused its key after the eighth, over several executions. */
+async function withContinuedRun(
+  use: (engine: Engine, run: RunHandle, model: ReturnType<typeof byRequest>) => Promise<void>,
+): Promise<void> {
   const rootDir = await mkdtemp(join(tmpdir(), 'perdure-chain-'));
   const server = await startDevServer({ rootDir, dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 } });
   try {
@@ -26,18 +30,90 @@ it('a run that had continued as new goes on from its last step', async () => {
     await expect(run.result()).rejects.toThrow();
     const { workflowId, firstExecutionRunId } = run.workflow;
     expect((await historiesOf(engine.client, workflowId, firstExecutionRunId)).length).toBeGreaterThan(1);
-    const perdure = perdureOf(engine);
-    const handle = await perdure.get(run.runKey);
-    await perdure.retry(handle);
-    expect(await handle.result()).toMatchObject({ status: 'completed', counters: { steps: 10, calls: 9 } });
+    await use(engine, run, model);
     expect(engine.backend.effectsOf('refund').map(({ args }) => args)).toEqual(
       Array.from({ length: 9 }, (_, n) => ({ n })),
     );
-    expect((await perdure.describe(handle)).steps.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   } finally {
     await server.stop();
     await rm(rootDir, { recursive: true, force: true });
   }
+}
+
+it('a run that had continued as new goes on from its last step', async () => {
+  await withContinuedRun(async (engine, run) => {
+    const perdure = perdureOf(engine);
+    const handle = await perdure.get(run.runKey);
+    await perdure.retry(handle);
+    expect(await handle.result()).toMatchObject({ status: 'completed', counters: { steps: 10, calls: 9 } });
+    expect((await perdure.describe(handle)).steps.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+});
+
+it('a reset to the middle of the last execution of a run that had continued as new does nothing twice', async () => {
+  await withContinuedRun(async (engine, run, model) => {
+    const { workflowId } = run.workflow;
+    const asked = model.requests.length;
+    const runId = await resetWorkflow(engine.client, workflowId, 'turn-8');
+    expect(await engine.client.workflow.getHandle(workflowId, runId).result()).toMatchObject({
+      status: 'completed',
+      answer: 'done',
+      counters: { steps: 10, calls: 9 },
+    });
+    // The recorded turns are not asked for again: only the one that had failed, and the one after it.
+    expect(model.requests.length - asked).toBe(2);
+    expect((await engine.store.getRun(run.runKey))?.status).toBe('completed');
+  });
+});
+
+it('a run that was cancelled in mid-call goes on with what the cancellation had stopped', async () => {
+  await using engine = await openEngine(temporalServer());
+  engine.backend.script('look_up', [{ hold: true }]);
+  engine.backend.script('print_label', [{ hold: true }]);
+  const worker = await engine.worker({
+    model: byRequest(asks(['look_up', {}], ['print_label', { n: 1 }], ['print_label', { n: 2 }]), { text: 'done' }),
+    tools: backendTools(engine.backend.url),
+  });
+  const run = await engine.start(worker.taskQueue, {});
+  await Promise.all([engine.backend.arrival('look_up'), engine.backend.arrival('print_label')]);
+  await run.workflow.cancel();
+  await expect(run.result()).rejects.toThrow();
+  const perdure = perdureOf(engine);
+  const handle = await perdure.get(run.runKey);
+  expect((await perdure.describe(handle)).state).toBe('cancelled');
+  const plan = await perdure.retry(handle);
+  expect(plan).toEqual({
+    rerun: [{ callId: 'c1.0', tool: 'look_up' }],
+    unresolved: [{ callId: 'c1.1', tool: 'print_label' }],
+  });
+  expect(await handle.result()).toMatchObject({ status: 'completed', answer: 'done' });
+  expect(await run.told()).toMatchObject({
+    'c1.0': { status: 'succeeded' },
+    'c1.1': { status: 'aborted', error_type: 'cancelled', effect_state: 'unknown' },
+    'c1.2': { error_type: 'cancelled' },
+  });
+  expect(engine.backend.effectsOf('print_label').length).toBeLessThan(2);
+});
+
+it('an agent that was cancelled with its run goes on with it', async () => {
+  await using engine = await openEngine(temporalServer());
+  engine.backend.script('refund', [{ hold: true }]);
+  const child = script({ calls: [{ tool: 'refund', input: { n: 1 } }] }, { text: 'refunded' });
+  const agent = agentAsTool({ name: 'clerk', description: 'Refunds.', tools: ['refund'], model: child });
+  const worker = await engine.worker({
+    model: script({ calls: [{ tool: 'clerk', input: { task: 'refund' } }] }, { text: 'done' }),
+    tools: [...backendTools(engine.backend.url), agent],
+  });
+  const run = await engine.start(worker.taskQueue, {});
+  await engine.backend.arrival('refund');
+  await run.workflow.cancel();
+  await expect(run.result()).rejects.toThrow();
+  const perdure = perdureOf(engine);
+  const handle = await perdure.get(run.runKey);
+  expect(await perdure.retry(handle)).toEqual({ rerun: [{ callId: 'c1.0', tool: 'clerk' }], unresolved: [] });
+  expect(await handle.result()).toMatchObject({ status: 'completed', answer: 'done' });
+  expect((await run.told())['c1.0']).toMatchObject({ status: 'succeeded', data: 'refunded' });
+  expect(new Set(engine.backend.effectsOf('refund').map(({ key }) => key)).size).toBe(1);
 });
 
 it('the agent of a run that was terminated goes on with its parent, under its own keys', async () => {

@@ -5,6 +5,7 @@ import { perdureOf } from '../../support/perdure-of.js';
 import { backendTools } from '../../support/backend-tools.js';
 import { openEngine, type Engine, type RunHandle } from '../../support/engine.js';
 import { asks, byRequest, refusesKey } from '../../support/recording-model.js';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { temporalServer } from '../../support/temporal-server.js';
 
 let engine: Engine;
@@ -13,23 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine[Symbol.asyncDispose]());
 
-/** `temporal workflow reset` to the workflow task that scheduled the activity; `start` is the first one. */
-async function reset(run: RunHandle, to: string): Promise<string> {
-  const { workflowId } = run.workflow;
-  const { events } = await engine.client.workflow.getHandle(workflowId).fetchHistory();
-  const first = events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventId;
-  const scheduled = events?.find((event) => event.activityTaskScheduledEventAttributes?.activityId === to);
-  const taskId = to === 'start' ? first : scheduled?.activityTaskScheduledEventAttributes?.workflowTaskCompletedEventId;
-  if (!taskId) throw new Error(`the history does not schedule ${to}`);
-  const { runId } = await engine.client.workflowService.resetWorkflowExecution({
-    namespace: engine.server.namespace,
-    workflowExecution: { workflowId },
-    workflowTaskFinishEventId: taskId,
-    requestId: randomUUID(),
-    reason: 'the test wants it',
-  });
-  return runId;
-}
+const reset = (run: RunHandle, to: string) => resetWorkflow(engine.client, run.workflow.workflowId, to);
 
 const resultOf = (run: RunHandle, runId: string) =>
   engine.client.workflow.getHandle(run.workflow.workflowId, runId).result();

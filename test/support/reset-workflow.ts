@@ -1,0 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+
+/**
+ * `temporal workflow reset` of the workflow's latest execution, to the workflow task that scheduled an activity or, for
+ * `start`, to the first one. Returns the new execution's run id.
+ */
+export async function resetWorkflow(client: Client, workflowId: string, to: string): Promise<string> {
+  const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
+  const first = events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventId;
+  const scheduled = events?.find((event) => event.activityTaskScheduledEventAttributes?.activityId === to);
+  const taskId = to === 'start' ? first : scheduled?.activityTaskScheduledEventAttributes?.workflowTaskCompletedEventId;
+  if (!taskId) throw new Error(`the history of ${workflowId} does not schedule ${to}`);
+  const { runId } = await client.workflowService.resetWorkflowExecution({
+    namespace: client.options.namespace,
+    workflowExecution: { workflowId },
+    workflowTaskFinishEventId: taskId,
+    requestId: randomUUID(),
+    reason: 'the test wants it',
+  });
+  return runId;
+}
