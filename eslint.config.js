@@ -43,7 +43,7 @@ const boundaries = [
 const failuresOfTemporal = ['@temporalio/common', '@temporalio/workflow', '@temporalio/activity', '@temporalio/client'];
 
 export default defineConfig(
-  { ignores: ['dist', 'coverage', '.perdure', 'node_modules'] },
+  { ignores: ['dist', 'coverage', 'api', '.perdure', 'node_modules'] },
   eslint.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   {

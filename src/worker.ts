@@ -11,6 +11,7 @@ export { loadConfig } from './config/load-config.js';
 export { PerdurePlugin, type PerdurePluginOptions } from './worker/perdure-plugin.js';
 export type { WorkerHealth } from './worker/health.js';
 
+/** What `createWorker` needs; the connection stays the caller's, who closes it. */
 export interface CreateWorkerOptions {
   config: ResolvedConfig;
   connection: NativeConnection;
@@ -30,6 +31,7 @@ export interface CreateWorkerOptions {
   temporal?: Partial<WorkerOptions>;
 }
 
+/** A worker, not yet polling: `run` begins that. */
 export interface PerdureWorker {
   readonly taskQueue: string;
   readonly storeId: string;
@@ -38,6 +40,7 @@ export interface PerdureWorker {
    * `StoreError` where the store was lost meanwhile (its thread died): start the worker again.
    */
   run(): Promise<void>;
+  /** Asks for no more work; `run` resolves when calls in flight have ended or given their claims back. May be called again. */
   shutdown(): void;
   /** Whether it can do its work now. Never rejects; takes at most 2 s. */
   health(): Promise<WorkerHealth>;

@@ -13,6 +13,7 @@ import type { CallRecord, RenderedMessage, RunRecord, Store } from '../store/sto
 import { PerdureError } from './perdure-error.js';
 import { userName } from './user-name.js';
 
+/** What a person found out about a call whose outcome is unknown. */
 export interface ResolveOptions {
   happened: boolean;
   /** What the call gave, where it happened and a person knows it. Default: not known. */

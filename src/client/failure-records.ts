@@ -4,6 +4,7 @@ import { createRedactor, type Redactor } from '../policy/redaction.js';
 import { Corrections, stepOf } from '../stats/corrections.js';
 import type { CallRecord, Store } from '../store/store.js';
 
+/** Which calls figures are made of. Default: all. */
 export interface StatsOptions {
   /** Only calls that ended in this much time before now, milliseconds. Default: all. */
   withinMs?: number;

@@ -237,6 +237,7 @@ export class Perdure {
     return await this.#connected().hasWorker(this.taskQueue);
   }
 
+  /** Closes the store and the connection. Runs go on. */
   async close(): Promise<void> {
     await Promise.all([this.#parts.store.close(), this.#parts.server?.close()]);
   }

@@ -83,7 +83,7 @@ export interface StepDescription {
 export interface RunDescription extends RunSummary {
   steps: StepDescription[];
   /** What the server knows; absent where it was not reached or knows no such run. */
-  server?: Pick<ServerRun, 'status' | 'executionId' | 'taskQueue' | 'historyEvents' | 'historyBytes'> & {
+  server?: Pick<ServerRun, 'status' | 'executionId' | 'taskQueue' | 'historyEvents' | 'historyBytes' | 'stuck'> & {
     url?: string;
     pending: PendingWork[];
   };

@@ -26,6 +26,7 @@ const PAGE_CALLS = 500;
 /** How many runs a list asks the server for one by one; more of them are shown as the store last knew them. */
 const ASKED_SINGLY = 50;
 
+/** Which runs are listed. Default: the newest. */
 export interface ListOptions {
   state?: RunState;
   /** Only runs that called this tool. With `failureClass`: in which a call of it failed so. */
@@ -203,7 +204,7 @@ export class RunReader {
 
   #serverPart(server: ServerRun): NonNullable<RunDescription['server']> {
     const url = this.#server?.runUrl(server.id);
-    const { status, executionId, taskQueue, historyEvents, historyBytes, pending = [] } = server;
+    const { status, executionId, taskQueue, historyEvents, historyBytes, pending = [], stuck } = server;
     return {
       status,
       executionId,
@@ -212,6 +213,7 @@ export class RunReader {
       ...(historyBytes !== undefined && { historyBytes }),
       ...(url !== undefined && { url }),
       pending,
+      ...(stuck && { stuck }),
     };
   }
 

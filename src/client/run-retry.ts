@@ -13,6 +13,7 @@ import { runState } from './run-description.js';
 import type { RunServer, ServerRun } from './run-server.js';
 import { userName } from './user-name.js';
 
+/** How a run goes on. Default: as it was started, without asking the model anew. */
 export interface RetryOptions {
   /** The model is asked anew for its last turn; the answer that it gave is set aside. */
   askAgain?: boolean;

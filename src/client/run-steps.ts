@@ -13,7 +13,8 @@ import {
 
 /**
  * The steps of one run, for looking at it again and again. What cannot change any more is kept: turns never do, and a call
- * that has its outcome keeps it, unless nobody knows whether it happened and a person settles it. So a look costs what is new and what is under way, and not the run's length.
+ * that has its outcome keeps it, unless nobody knows whether it happened and a person settles it, or it failed in the last
+ * step with calls, which a retry executes again. So a look costs what is new and what is under way, and not the run's length.
  */
 export class RunSteps {
   readonly #store: Store;
@@ -37,8 +38,9 @@ export class RunSteps {
     // At the first look one question for all calls; afterwards one for each that is open.
     const all = isFirst ? await this.#allCalls() : undefined;
     const steps: StepDescription[] = [];
+    const last = this.#path.turns.findLast((turn) => turn.result.calls.length > 0);
     for (const turn of this.#path.turns) {
-      steps.push(this.#ended.get(turn.result.head) ?? (await this.#describe(turn, all)));
+      steps.push(this.#ended.get(turn.result.head) ?? (await this.#describe(turn, all, turn === last)));
     }
     return steps;
   }
@@ -48,7 +50,11 @@ export class RunSteps {
     return new Map(calls.map((record) => [record.row.key, record]));
   }
 
-  async #describe(turn: StoredTurn, known: Map<string, CallRecord> | undefined): Promise<StepDescription> {
+  async #describe(
+    turn: StoredTurn,
+    known: Map<string, CallRecord> | undefined,
+    isLast: boolean,
+  ): Promise<StepDescription> {
     const keys = turn.result.calls.map(keyOf);
     const records = known
       ? keys.map((key) => known.get(key))
@@ -59,7 +65,8 @@ export class RunSteps {
     // A call that was never scheduled has no row: it is answered by the turn itself, or waits.
     const isEnded = turn.result.calls.every(
       (call) =>
-        call.status === 'answered' || found.some(({ row }) => row.key === call.call.key && isFinal(row.outcome)),
+        call.status === 'answered' ||
+        found.some(({ row }) => row.key === call.call.key && isFinal(row.outcome, isLast)),
     );
     if (isEnded) this.#ended.set(turn.result.head, step);
     return step;
@@ -78,7 +85,7 @@ export async function callsIn(store: Store, node: string): Promise<RecordedCall[
   return message?.role === 'assistant' ? message.calls : [];
 }
 
-function isFinal(outcome: Outcome | undefined): boolean {
+function isFinal(outcome: Outcome | undefined, mayRunAgain: boolean): boolean {
   if (!outcome) return false;
-  return !('failure' in outcome) || outcome.failure.class !== 'outcome_unknown';
+  return !('failure' in outcome) || !(mayRunAgain || outcome.failure.class === 'outcome_unknown');
 }

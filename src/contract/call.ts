@@ -53,6 +53,7 @@ export type Outcome =
   | (OutcomeBase & { status: 'failed' | 'aborted'; failure: Failure })
   | (OutcomeBase & { status: 'pending'; message: string; expectedByMs?: number });
 
+/** The result of a call that gave one. */
 export interface ResultOfCall {
   result: ResultValue;
   /** As loop defence compares results; present where the result is long, to spare the workflow the work. Never stored. */

@@ -36,6 +36,7 @@ export type FailureClass =
   | 'cancelled'
   | 'skipped';
 
+/** What a failure class concerns: arguments, a rule of the other side, the way to it, the tool itself, safety, or the run's own defences. */
 export type FailureFamily = 'schema' | 'business' | 'network' | 'internal' | 'safety' | 'loop';
 
 /** One thing that is wrong with a call's arguments. */

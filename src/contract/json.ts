@@ -1,6 +1,7 @@
 /** A value that survives JSON unchanged. Everything that crosses a boundary (activity, store, model) is one. */
 export type Json = string | number | boolean | null | Json[] | JsonObject;
 
+/** A JSON object. */
 export interface JsonObject {
   [key: string]: Json;
 }

@@ -14,6 +14,7 @@ export interface RunCounters {
   failures: number;
 }
 
+/** Why a run ended. `answered`: the model gave its answer; the others end it from outside the model. */
 export type TerminationReason =
   | 'answered'
   | 'steps_cap'

@@ -16,11 +16,13 @@ export interface RateLimits {
   tokensPerMinute?: number;
 }
 
+/** Limits of one tool or model over all runs and workers. */
 export interface LimiterLimits extends RateLimits {
   /** Calls at once, over all workers. */
   concurrency?: number;
 }
 
+/** How many retries a tool has over all runs and workers, as a bucket of tokens. */
 export interface RetryBudgetLimits {
   /** Retries that a full budget holds. */
   tokens: number;

@@ -7,4 +7,5 @@ export interface AiSdkModel {
   readonly modelId: string;
 }
 
+/** What may stand for a model: `'provider:model'`, `'scripted:FILE'`, an AI SDK model, or a `Model` of one's own. */
 export type ModelChoice = string | AiSdkModel | Model;

@@ -8,6 +8,7 @@ export interface OfferedTool {
   inputSchema: JsonObject;
 }
 
+/** One question to a model. */
 export interface ModelRequest {
   system: string;
   /** The conversation from the root on, system messages excluded. */
@@ -27,6 +28,7 @@ export interface RawToolCall {
   rawArguments: string;
 }
 
+/** One answer of a model, as the provider gave it: nothing repaired. */
 export interface ModelReply {
   text: string;
   calls: RawToolCall[];
@@ -50,5 +52,6 @@ export interface Model {
   readonly takesImages: boolean;
   /** US dollars per million tokens, where the user gave prices. */
   readonly prices?: { inputPerMillion: number; outputPerMillion: number };
+  /** One request. Rejects with what the provider's client threw, and with the signal's reason when that is aborted. */
   complete(request: ModelRequest): Promise<ModelReply>;
 }

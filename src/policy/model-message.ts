@@ -13,7 +13,7 @@ import { failureClasses } from './failure-classes.js';
 import { fillTemplate, type TemplateValues } from './fill-template.js';
 import { fieldOf, orList, plainWords, plural, spokenDuration } from './plain-words.js';
 
-/** About 500 tokens: longer failures are cut, head and tail kept (design.md, section 4). */
+/** About 500 tokens: longer failures are cut, head and tail kept. */
 const MESSAGE_CHARS = 2_000;
 const REASON_CHARS = 1_200;
 const ACTION_CHARS = 600;

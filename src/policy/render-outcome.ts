@@ -2,6 +2,7 @@ import type { Outcome, ResultValue } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import { assertNever, type Json, type JsonObject } from '../contract/json.js';
 
+/** What a model is told besides the outcome itself. */
 export interface RenderContext {
   /** The tool's name as the model knows it. Default the tool's own. */
   toolName?: string;
@@ -20,7 +21,7 @@ export interface RenderContext {
 }
 
 /**
- * What the model sees of an outcome: JSON on one line, snake_case, absent fields left out (design.md, section 4). Stored by
+ * What the model sees of an outcome: JSON on one line, snake_case, absent fields left out. Stored by
  * key and never rendered again, so that a replayed run shows the same bytes.
  */
 export function renderOutcome(outcome: Outcome, context: RenderContext = {}): string {

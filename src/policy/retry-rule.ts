@@ -64,7 +64,7 @@ const LEAST_RUN_SHARE = 0.1;
 const LEAST_RUN_MS = 1_000;
 
 /**
- * Decides by design.md, "The retry rule". The delay is never negative or NaN, is at least what the backend asked for, and
+ * Decides whether a body starts again (docs/failures.md). The delay is never negative or NaN, is at least what the backend asked for, and
  * leaves room for the next start within the call's time budget.
  */
 export function decideRetry(question: RetryQuestion): RetryDecision {

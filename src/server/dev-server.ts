@@ -15,6 +15,7 @@ import { type GuardedProcess, startGuarded } from './guarded-process.js';
 import { accepts, isTemporalAt } from './probe.js';
 import { getTemporalCli } from './temporal-cli.js';
 
+/** How the embedded server is started. */
 export interface DevServerOptions {
   /** Folder that holds `.perdure/` (the database, the log, `dev.json`). Created when missing. */
   rootDir: string;
@@ -36,6 +37,7 @@ export interface DevServerOptions {
   log?: (line: string) => void;
 }
 
+/** A running embedded server. */
 export interface DevServer {
   address: string;
   uiUrl: string;

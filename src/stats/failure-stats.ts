@@ -41,6 +41,7 @@ export interface CallFigures {
   selfCorrectionRate?: number;
 }
 
+/** How often calls of one tool ended in one class. */
 export interface FailureCount {
   class: FailureClass;
   family: FailureFamily;
@@ -56,6 +57,7 @@ export interface ToolFigures extends CallFigures {
   failingPaths: { path: string; count: number }[];
 }
 
+/** How the tools did, over the calls that were asked for. */
 export interface FailureFigures {
   runs: number;
   /** The highest step in which a run made a call. */

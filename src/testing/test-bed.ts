@@ -15,6 +15,7 @@ import type { ToolLog } from '../tools/tool.js';
 import { createWorker } from '../worker.js';
 import { startTestServer, type TestServer } from './test-server.js';
 
+/** Where a test bed runs. */
 export interface TestBedOptions {
   /** Default: an embedded server for this bed alone, which costs 1 to 2 s. */
   server?: TestServer;

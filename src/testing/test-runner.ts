@@ -5,11 +5,13 @@ import { ConfigError } from '../config/config-error.js';
  * globals `{ describe, it, afterAll }` all do.
  */
 export interface TestRunner {
+  /** Groups tests. */
   describe(name: string, body: () => void): unknown;
   /** The third argument is a timeout in milliseconds; runners without one ignore it. */
   it(name: string, body: () => Promise<void>, timeoutMs?: number): unknown;
   /** Called once, after the tests of its `describe`. One of `afterAll` (vitest, jest) and `after` (node:test) is needed. */
   afterAll?(body: () => Promise<void>, timeoutMs?: number): unknown;
+  /** As `afterAll`, by the name that node:test gives it. */
   after?(body: () => Promise<void>): unknown;
 }
 

@@ -8,6 +8,7 @@ import type { Tool } from '../tools/tool.js';
 import { openTestBed, type TestRun } from './test-bed.js';
 import type { TestServer } from './test-server.js';
 
+/** What the generated tests know of a tool. */
 export interface ToolTestOptions {
   /** What `defineTool`, `httpTool` and the other sources made. */
   tool: Tool;

@@ -8,6 +8,7 @@ import { pathOf, toolOf } from './define-tool.js';
 import { ToolError } from './tool-error.js';
 import type { Tool, ToolOptions, ToolSchema } from './tool.js';
 
+/** What an agent says of itself as a tool. */
 export interface AgentToolOptions<Input, Given = Input> extends Pick<
   ToolOptions<Input, string, Given>,
   'name' | 'description' | 'examples' | 'notes' | 'alternatives' | 'suggest' | 'messages' | 'maxOutputBytes'

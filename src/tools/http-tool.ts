@@ -17,6 +17,7 @@ import { parseUrlTemplate, propertyNames, type UrlTemplate } from './http-templa
 import { ToolError } from './tool-error.js';
 import type { DeclaredFailure, Tool, ToolContext, ToolOptions } from './tool.js';
 
+/** Methods of `httpTool`. */
 export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
 /** Query values; lists repeat the name, `undefined` and `null` leave it out. */
@@ -24,6 +25,7 @@ export type HttpQuery = Record<string, string | number | boolean | null | undefi
 
 type PerCall<Input, Value> = (input: Input, ctx: ToolContext) => Value | Promise<Value>;
 
+/** What `httpTool` takes: the options of `defineTool` without a body, and the request in its place. */
 export interface HttpToolOptions<Input, Output, Given = Input> extends Omit<
   ToolOptions<Input, Output, Given>,
   'execute' | 'isFailure'

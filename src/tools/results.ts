@@ -12,6 +12,7 @@ export interface DegradedResult<Value> {
   readonly asOfMs?: number;
 }
 
+/** What was done and what was not; made by `partial`. */
 export interface PartialResult {
   readonly perdureResult: 'partial';
   readonly succeeded: readonly unknown[];
@@ -19,6 +20,7 @@ export interface PartialResult {
   readonly confidence?: 'low' | 'high';
 }
 
+/** Nothing, and why; made by `empty`. */
 export interface EmptyResult {
   readonly perdureResult: 'empty';
   readonly reason: string;

@@ -1,6 +1,7 @@
 import type { EffectState } from '../contract/effect.js';
 import type { FailureClass } from '../contract/failure.js';
 
+/** What a tool knows of its own failure. */
 export interface ToolErrorOptions {
   class: FailureClass;
   /**

@@ -52,10 +52,15 @@ export interface ToolContext {
   bestEffort<T>(name: string, run: () => Promise<T> | T): Promise<T | undefined>;
 }
 
+/** The operator's log. Fields are redacted as all that is logged; nothing here fails or is awaited. */
 export interface ToolLog {
+  /** For whoever writes the tool. */
   debug(message: string, fields?: Record<string, unknown>): void;
+  /** What happened. */
   info(message: string, fields?: Record<string, unknown>): void;
+  /** Somebody should know. */
   warn(message: string, fields?: Record<string, unknown>): void;
+  /** Somebody has to act. */
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -86,7 +91,9 @@ export interface ToolOptions<Input, Output, Given = Input> {
   output?: ToolSchema<Output>;
   /** What running it twice does. Default `once`: never run again after a lost answer. */
   effect?: 'read' | 'once' | { idempotent: 'key'; keyTtlMs?: Duration } | { idempotent: 'nature' };
+  /** The body. What it returns is the result; what it throws is classified. It must not retry by itself. */
   execute(input: Input, ctx: ToolContext): Promise<ToolReturn<Output>> | ToolReturn<Output>;
+  /** Finds out what became of a start whose answer was lost. `undefined`: it cannot tell. Asked with the call's own arguments and key. */
   reconcile?(input: Input, ctx: ToolContext): Promise<Reconciled<Output> | undefined> | Reconciled<Output> | undefined;
   /** Renews credentials after a 401; called at most once a call, and once at a time. */
   refresh?(ctx: ToolContext): Promise<void> | void;
@@ -98,6 +105,7 @@ export interface ToolOptions<Input, Output, Given = Input> {
   retry?: Partial<Record<FailureClass, RetryOwner | RetryOption>>;
   /** Promotes a "success" that is a refusal. Called with every result before anything else looks at it. */
   isFailure?(result: Output): DeclaredFailure | false | undefined;
+  /** Adds to what the model is told of one failure. Must not have effects; what it throws is logged and left out. */
   suggest?(input: Input, failure: Failure): Suggestion | undefined;
   /**
    * Measures what is left to do, in a number that falls as the work gets on: failing tests, open findings; 0 is done. Given
@@ -151,10 +159,15 @@ export interface Tool {
   readonly source: 'function' | 'http' | 'mcp' | 'builtin';
   /** Checks and converts validated JSON into what the body takes (refinements, transforms). Never throws. */
   parse(args: JsonObject): Promise<{ ok: true; value: unknown } | { ok: false; violations: Violation[] }>;
+  /** The body, given what `parse` made of the arguments. Rejects with whatever the tool threw. */
   execute(value: unknown, ctx: ToolContext): Promise<unknown>;
+  /** As `ToolOptions.reconcile`; absent where the tool cannot tell. */
   reconcile?(value: unknown, ctx: ToolContext): Promise<Reconciled<unknown> | undefined>;
+  /** Renews credentials; absent where the tool has none to renew. */
   refresh?(ctx: ToolContext): Promise<void>;
+  /** Finds a refusal in a result; throws what the tool's own function throws. */
   isFailure?(result: unknown): DeclaredFailure | false | undefined;
+  /** As `ToolOptions.suggest`. */
   suggest?(value: unknown, failure: Failure): Suggestion | undefined;
   /** What is left to do, by the tool's own measure; throws what the tool's own function throws. */
   progress?(answer: unknown, value: unknown): number | undefined;

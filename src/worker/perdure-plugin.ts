@@ -19,6 +19,7 @@ import type { Tool, ToolLog } from '../tools/tool.js';
 import { canWriteSearchAttributes, openWorkerServices, type WorkerServices } from './worker-services.js';
 import { workflowCode } from './workflow-code.js';
 
+/** Where the plugin takes its configuration from, and what it logs to. */
 export interface PerdurePluginOptions {
   /** What `defineConfig` or `loadConfig` gave. Default: the nearest `perdure.config.*` from `cwd` upwards. */
   config?: PerdureConfig | ResolvedConfig;

@@ -23,6 +23,7 @@ export interface ToolExecutorState {
   consecutiveFailures: Record<string, number>;
 }
 
+/** How an executor is opened. */
 export interface ToolExecutorOptions {
   /** The former run's `state()`; needed after continue-as-new, and only then. */
   state?: ToolExecutorState;
@@ -30,6 +31,7 @@ export interface ToolExecutorOptions {
   inlineBytes?: number;
 }
 
+/** Durable tool calls of one workflow. */
 export interface ToolExecutor {
   /**
    * Runs one tool call as an activity and returns its outcome: a failure is a value, never an exception. Throws only

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Failure } from '../../src/contract/failure.js';
 import type { CallRecord, Store } from '../../src/store/store.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
 import { RunSteps } from '../../src/client/run-steps.js';
@@ -102,6 +103,35 @@ describe('looking at a run again and again', () => {
       'call k100',
       'call k101',
     ]);
+  });
+
+  it('reads a failed call of the last step anew, because a retry may give it another outcome', async () => {
+    const failed = record(2, true);
+    const { outcome } = failed.row;
+    if (!outcome) throw new Error('the record has an outcome');
+    const failure: Failure = {
+      class: 'auth_failed',
+      code: 'AUTH_INVALID_001',
+      effectState: 'none',
+      message: 'no',
+      suggestedAction: 'sign in',
+      retryable: false,
+    };
+    const { callId, tool, key, attempts, elapsedMs } = outcome;
+    failed.row.outcome = { callId, tool, key, attempts, elapsedMs, status: 'failed', failure };
+    const turns = [turn(1, 'root', 'a'), turn(2, 'a', 'b')];
+    const calls = new Map([
+      ['k1', record(1, true)],
+      ['k2', failed],
+    ]);
+    const { asked, store } = countingStore(turns, calls);
+    const steps = new RunSteps(store, 'r');
+    const stateNow = async () => (await steps.upTo('b')).at(-1)?.calls[0]?.state;
+    expect(await stateNow()).toBe('failed');
+    calls.set('k2', record(2, true));
+    expect(await stateNow()).toBe('succeeded');
+    expect(await stateNow()).toBe('succeeded');
+    expect(asked.filter((question) => question.startsWith('call'))).toEqual(['call k2']);
   });
 
   it('follows a reset to another way', async () => {

@@ -14,16 +14,22 @@ export type ProgressEvent =
 
 /** What is new in `after`, in the order of steps and calls. `before` is absent at the first look. */
 export function progressBetween(before: RunDescription | undefined, after: RunDescription): ProgressEvent[] {
-  const seenSteps = new Set(before?.steps.map((step) => step.step));
+  // A retry may put calls in the place of the answer that ended the run.
+  const stepsWithCalls = new Set(before?.steps.filter((step) => step.calls.length > 0).map((step) => step.step));
+  const answers = new Set(before?.steps.filter((step) => step.calls.length === 0).map((step) => step.step));
   const seenCalls = new Map(before?.steps.flatMap((step) => step.calls.map((call) => [call.key, call] as const)));
   return after.steps.flatMap((step) => [
-    ...(seenSteps.has(step.step) ? [] : [{ type: 'turn' as const, step }]),
+    ...((step.calls.length > 0 ? stepsWithCalls : answers).has(step.step) ? [] : [{ type: 'turn' as const, step }]),
     ...step.calls.flatMap((call) => callProgress(seenCalls.get(call.key), call)),
   ]);
 }
 
 function callProgress(before: CallDescription | undefined, after: CallDescription): ProgressEvent[] {
-  if (isEnded(after)) return before && isEnded(before) ? [] : [{ type: 'call', call: after }];
+  if (isEnded(after)) {
+    // A retry or a person may give an ended call another outcome.
+    const isKnown = before?.state === after.state && before.starts === after.starts;
+    return isKnown ? [] : [{ type: 'call', call: after }];
+  }
   const failedBefore = before?.attempts.filter((attempt) => attempt.failure).length ?? 0;
   const failedNow = after.attempts.filter((attempt) => attempt.failure).length;
   return failedNow > failedBefore ? [{ type: 'retry', call: after }] : [];

@@ -19,6 +19,7 @@ export function renderRun(run: RunDescription, style: Style): string {
     renderHead(run, style),
     ...run.steps.filter((step) => !isAnswer(run, step)).map((step) => renderStep(run, step, style)),
     ...renderPending(run, style),
+    ...renderStuck(run, style),
     ...renderEnd(run, style),
   ];
   return blocks.join('\n\n');
@@ -100,6 +101,15 @@ function renderPending(run: RunDescription, style: Style): string[] {
     return [style.colours.yellow(title), ...indented(work.lastFailure ?? '', 4, style)];
   });
   return [[style.colours.bold('being tried again'), ...lines].join('\n')];
+}
+
+/** Nothing goes on by itself where the workflow task fails again and again. */
+function renderStuck(run: RunDescription, style: Style): string[] {
+  const stuck = run.server?.stuck;
+  if (!stuck) return [];
+  const words = `its workflow task failed ${stuck.attempts} times: ${stuck.reason}`;
+  const next = `What does not fit, and what to do: perdure replay ${run.id}`;
+  return [[style.colours.red('stuck'), ...indented(words, 2, style), ...indented(next, 2, style)].join('\n')];
 }
 
 function renderEnd(run: RunDescription, style: Style): string[] {

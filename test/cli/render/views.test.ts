@@ -54,6 +54,38 @@ describe.each(views)('%s', (_name, render) => {
   });
 });
 
+it('a run that is stuck says why, and what to type', () => {
+  const { server } = sampleRun();
+  if (!server) throw new Error('the sample has a server');
+  const stuck = { attempts: 4, reason: '[TMPRL1100] Nondeterminism error: no such timer' };
+  const text = renderRun({ ...runningRun(), server: { ...server, status: 'running', stuck } }, pipe);
+  expect(text).toContain(
+    'stuck\n  its workflow task failed 4 times: [TMPRL1100] Nondeterminism error: no such timer\n' +
+      '  What does not fit, and what to do: perdure replay run-4kx9mz',
+  );
+});
+
+it('a call that ended, and ended otherwise after a retry, is told again', () => {
+  const run = sampleRun();
+  const [first, second] = run.steps;
+  if (!first || !second) throw new Error('the sample has two steps');
+  const { failure: _failure, ...rest } = refusedRefund;
+  const mended = { ...rest, state: 'succeeded' as const, starts: rest.starts + 1 };
+  const after = { ...run, steps: [first, { ...second, calls: [mended, ...second.calls.slice(1)] }] };
+  expect(progressBetween(run, run)).toEqual([]);
+  expect(progressBetween({ ...run, steps: [first, second] }, after)).toEqual([{ type: 'call', call: mended }]);
+});
+
+it('a step that a retry puts in the place of the answer is told as a new one', () => {
+  const run = sampleRun();
+  const [first, second, answer] = run.steps;
+  if (!first || !second || !answer) throw new Error('the sample has three steps');
+  const after = { ...run, steps: [first, second, { ...first, step: 3 }, { ...answer, step: 4 }] };
+  const events = progressBetween(run, after);
+  expect(events.map((event) => event.type)).toEqual(['turn', 'turn']);
+  expect(events.flatMap((event) => renderProgress(event, pipe))).toEqual(["step 3  I'll look the order up first."]);
+});
+
 describe('a start that nobody ended', () => {
   const lost = {
     key: 'k1:bb',
