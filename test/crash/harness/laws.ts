@@ -300,8 +300,9 @@ function checkFinalState(run: RunEvidence, planned: PlannedCall, row: StoredCall
     return;
   }
   // The backend's refusal and a lost answer meet: whatever came first counts, and both are told as failures.
-  const lost = row.attempts.filter(({ failure }) => failure?.['decision'] !== undefined || failure !== null).length;
-  if (lostEnds.includes(end) && (lost > 0 || row.starts > planned.starts)) return;
+  const hasFailed = row.attempts.some(({ failure }) => failure !== null);
+  const isUntold = row.attempts.length < row.starts || row.attempts.some(({ failure }) => failure === null);
+  if (lostEnds.includes(end) && (hasFailed || isUntold || row.starts > planned.starts)) return;
   if (end === 'skipped' && siblings.some((call) => endOf(call) === 'outcome_unknown')) return;
   if (planned.ended === 'skipped' && !siblings.some((call) => endOf(call) === 'outcome_unknown')) return;
   if (planned.ended === 'skipped' && (end === 'succeeded' || lostEnds.includes(end))) return;

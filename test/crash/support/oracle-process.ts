@@ -58,7 +58,10 @@ function modeOf(tool: string): OracleMode {
 function stepOf(request: OracleRequest): BackendStep {
   const before = asked.get(request.key) ?? 0;
   asked.set(request.key, before + 1);
-  return request.backend?.[before] ?? { answer: 'ok' };
+  const steps = request.backend ?? [];
+  const last = steps.at(-1);
+  // Whoever asks again after a refusal whose answer was lost is refused again.
+  return steps[before] ?? (last?.answer === 'refuse' ? last : { answer: 'ok' });
 }
 
 async function act(request: OracleRequest, response: ServerResponse): Promise<void> {
