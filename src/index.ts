@@ -41,7 +41,7 @@ export type { CallFigures, FailureCount, FailureFigures, ToolFigures } from './s
 export type { HiddenRetryFigures } from './stats/retry-owners.js';
 export type { RetriedRequest, SeenRequests } from './contract/seen-requests.js';
 export type { PostgresTls } from './store/postgres-address.js';
-export type { BlobChoice, PostgresChoice, S3Choice, SqliteChoice, StoreChoice } from './store/open-store.js';
+export type { BlobChoice, PostgresChoice, S3Choice, SqliteChoice, StoreChoice } from './store/store-choice.js';
 export type { AttemptRecord } from './store/store.js';
 export { defineTool } from './tools/define-tool.js';
 export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';
