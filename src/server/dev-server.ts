@@ -9,6 +9,7 @@ import { Connection } from '@temporalio/client';
 import { devServerArguments, type DynamicConfig } from './dev-arguments.js';
 import { readDevFile, removeDevFile, stateDir, writeDevFile } from './dev-file.js';
 import { type DevLock, takeDevLock } from './dev-lock.js';
+import { beginBoot } from './first-boot.js';
 import { freePort } from './free-port.js';
 import { type GuardedProcess, startGuarded } from './guarded-process.js';
 import { accepts, isTemporalAt } from './probe.js';
@@ -123,8 +124,10 @@ async function startLocked(options: DevServerOptions, start: Start): Promise<Dev
   const address = `127.0.0.1:${port}`;
   const uiUrl = `http://127.0.0.1:${uiPort}`;
 
+  const dbPath = join(stateDir(rootDir), 'temporal.db');
+  const bootEnded = await beginBoot(dbPath);
   const args = devServerArguments({
-    dbPath: join(stateDir(rootDir), 'temporal.db'),
+    dbPath,
     port,
     uiPort,
     namespace,
@@ -134,6 +137,7 @@ async function startLocked(options: DevServerOptions, start: Start): Promise<Dev
   try {
     await start.lock.holdFor(server.pid);
     await waitUntilHealthy(server, { address, namespace, timeoutMs: start.startTimeoutMs, logPath });
+    await bootEnded();
     await writeDevFile(rootDir, { address, uiUrl, pid: server.pid, namespace });
   } catch (error) {
     await server.stop(stopTimeoutMs);
