@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { ClassifiedFailure } from '../contract/failure.js';
+import type { ClassifiedFailure, FailureTexts } from '../contract/failure.js';
 import type { ToolPolicy } from '../contract/manifest.js';
 import type { Model, ModelReply, ModelRequest } from '../models/model.js';
 import { CallGuards } from '../guards/call-guards.js';
@@ -36,6 +36,11 @@ const modelPolicy = {
   retryBudget: null,
   exclusive: false,
 } as const satisfies ToolPolicy;
+
+/** What the failure table says of a tool's arguments is, of a model, the conversation. */
+const modelMessages: FailureTexts = {
+  input_too_large: { message: 'The conversation is too long for {tool}[: {reason}].' },
+};
 
 /** One model turn to be asked for. */
 export interface ModelTurn {
@@ -143,6 +148,7 @@ async function sendRequest(
   const described = describeFailure(failure, {
     toolName: model.name,
     attempts: starts,
+    messages: modelMessages,
     redact: (text) => services.redactor.text(text),
   });
   services.log.warn('the model did not answer', {

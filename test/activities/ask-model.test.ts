@@ -69,3 +69,23 @@ it('a turn ends once its attempts and the waits between them have used up its ti
   expect((await attempt()).nonRetryable).toBe(false);
   expect(await attempt()).toMatchObject({ type: 'rate_limit', nonRetryable: true });
 });
+
+it('a conversation that is too long for the model is called so', async () => {
+  const full: Model = {
+    name: 'small',
+    takesImages: false,
+    complete: () => {
+      const message = "This model's maximum context length is 8192 tokens.";
+      const data = { error: { code: 'context_length_exceeded', message } };
+      const body = JSON.stringify(data);
+      return Promise.reject(
+        new ProviderAnswerError({ status: 400, headers: {}, url: 'http://127.0.0.1', message, body, data }),
+      );
+    },
+  };
+  expect(await attempts(full)()).toMatchObject({
+    type: 'input_too_large',
+    nonRetryable: true,
+    message: "The conversation is too long for small: This model's maximum context length is 8192 tokens.",
+  });
+});

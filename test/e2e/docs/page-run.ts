@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { type Block, root } from '../../docs/page.js';
+import { firstMissing } from '../../docs/printed.js';
 
 export interface PageRunOptions {
   /** What is not run: beginnings of command lines, each with the reason. */
@@ -54,9 +55,14 @@ export class PageRun implements AsyncDisposable {
   /** What a reader does with this block. */
   async follow({ language, text, notes, place }: Block): Promise<void> {
     if ('ctrl-c' in notes) await this.#stopBackground();
-    if ('prints' in notes) expectPrinted(this.#output, text, place);
+    if ('prints' in notes) this.#expectPrinted(text, place);
     else if (notes['file'] !== undefined) await this.#write(notes['file'], text);
     else if (language === 'sh') await this.#command(this.#runnable(text), notes, place);
+  }
+
+  #expectPrinted(lines: string, place: string): void {
+    const missing = firstMissing(this.#output, lines);
+    expect(missing, `${place}: this line is not, or not here, in what was printed:\n${this.#output}`).toBeUndefined();
   }
 
   async #write(file: string, text: string): Promise<void> {
@@ -123,30 +129,4 @@ export class PageRun implements AsyncDisposable {
     await this.#stopBackground();
     await rm(this.dir, { recursive: true, force: true });
   }
-}
-
-/** Each line stands in the output, in this order; `…` stands for anything, and so do times and addresses. */
-function expectPrinted(output: string, expected: string, place: string): void {
-  const printed = output.split('\n').map(comparable);
-  let at = 0;
-  for (const line of expected.split('\n').filter((each) => each.trim() !== '' && each.trim() !== '…')) {
-    const parts = comparable(line)
-      .split('…')
-      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-    const pattern = new RegExp(`^${parts.join('.*')}$`);
-    const found = printed.findIndex((each, index) => index >= at && pattern.test(each));
-    expect(found, `${place}: "${line}" is not (or not there) in what was printed:\n${output}`).toBeGreaterThanOrEqual(
-      at,
-    );
-    at = found + 1;
-  }
-}
-
-function comparable(line: string): string {
-  return line
-    .replace(/\d+(\.\d+)? (ms|s|min|h)\b/g, 'TIME')
-    .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
-    .replace(/\brun-[a-z2-9]{6}\b/g, 'RUN')
-    .replace(/\s+/g, ' ')
-    .trim();
 }
