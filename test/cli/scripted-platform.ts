@@ -169,7 +169,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     loadTools: () => Promise.resolve(needed(script.tools, 'tools')),
     createProject(dir) {
       asked.push(`createProject ${dir}`);
-      return Promise.resolve({ dir: `/work/${dir}`, files: ['package.json'] });
+      return Promise.resolve({ dir: `/projects/${dir}`, files: ['package.json'] });
     },
     completionValues: () => Promise.resolve(needed(script.completion, 'completion')),
     readHistory(file) {
