@@ -64,7 +64,7 @@ export async function callModel(
     input.answered,
     await (renderings ?? storedRenderings(store, input.answered)),
   );
-  results.push(...operatorNotes(interventions, [...conversation, ...results]));
+  if (interventions.length > 0) results.push(...operatorNotes(interventions, [...conversation, ...results]));
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
