@@ -10,6 +10,7 @@ import {
   type MetricsExporterConfig,
 } from '@temporalio/worker';
 import { pino } from 'pino';
+import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { operatorLog } from '../operator-log.js';
 import type { FoundServer } from '../server/connection.js';
@@ -17,6 +18,8 @@ import { ServerUnreachableError } from '../server/connection.js';
 import { freePort } from '../server/free-port.js';
 import { startHealthEndpoint } from '../server/health-endpoint.js';
 import { createWorker, metricBuckets } from '../worker.js';
+import type { Tool } from '../tools/tool.js';
+import { toolQueuesOf } from '../worker/perdure-plugin.js';
 import type { WorkerEndpoints } from './platform.js';
 
 /** A worker in this process. */
@@ -46,6 +49,7 @@ export interface LocalWorkerOptions extends WorkerEndpoints {
 /** Starts a worker for the server. Throws as `createWorker` does, `ServerUnreachableError`, and where a port is taken. */
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const { config, server, logPath, taskQueue, withToolQueues = false, bind = '127.0.0.1' } = options;
+  if (taskQueue !== undefined) requireNamed(taskQueue, config.tools);
   const logFile = logPath === undefined ? undefined : await openLog(logPath);
   const metrics = options.metricsPort === undefined ? undefined : await metricsAddress(bind, options.metricsPort);
   installRuntime(logFile ?? process.stderr, metrics);
@@ -149,4 +153,16 @@ async function connectWorker(server: FoundServer): Promise<NativeConnection> {
       cause: error,
     });
   }
+}
+
+/** A worker of a queue that no tool names would wait for ever. */
+function requireNamed(taskQueue: string, tools: readonly Tool[]): void {
+  const named = toolQueuesOf(tools);
+  if (named.includes(taskQueue)) return;
+  throw new PerdureError('usage', `No tool names the task queue "${taskQueue}".`, {
+    next:
+      named.length === 0
+        ? 'Give a tool its taskQueue in perdure.config.ts, or leave --task-queue away.'
+        : `Tools name: ${named.join(', ')}.`,
+  });
 }

@@ -33,6 +33,8 @@ export async function runCommandLine(args: readonly string[], options: CommandLi
   } catch (error) {
     // Help and version were asked for and are printed already.
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
+    // A command that is only a group of others: its help is printed already.
+    if (error instanceof CommanderError && error.code === 'commander.help') return exitCodes.usage;
     return tell(error, options);
   }
 }

@@ -18,10 +18,15 @@ export async function openParts(
   options: { connectTimeoutMs?: number } = {},
 ): Promise<PerdureParts> {
   const store = await openStore(config.store);
-  const redactor = createRedactor({ secrets: config.secrets });
-  if (!server) return { store, server: undefined, redactor };
+  const { model } = config;
+  const parts = {
+    store,
+    redactor: createRedactor({ secrets: config.secrets }),
+    ...(model && !model.prices && { modelWithoutPrices: model.name }),
+  };
+  if (!server) return { ...parts, server: undefined };
   try {
-    return { store, server: await openTemporalRuns(server, options), redactor };
+    return { ...parts, server: await openTemporalRuns(server, options) };
   } catch (error) {
     await store.close();
     throw error;

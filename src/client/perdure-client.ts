@@ -82,6 +82,7 @@ export class Perdure {
       throw new PerdureError('usage', 'The task is empty.', { next: 'perdure run "what the agent is to do"' });
     }
     if (options.model !== undefined) checkModelName(options.model);
+    this.#refuseIdleCostCap(options);
     const runId = options.id === undefined ? makeRunId(Math.random) : checkRunId(options.id);
     await this.#refuseUsedId(runId);
     // Made here once and carried in the input from then on: a restarted or reset run keeps it, and so its keys.
@@ -94,6 +95,19 @@ export class Perdure {
     };
     await this.#connected().start({ id: runId, input, taskQueue: this.taskQueue });
     return new RunHandle(this, { runId, runKey });
+  }
+
+  /** Whether another model than the configuration's has prices is for the worker to know. */
+  #refuseIdleCostCap({ limits, model }: StartOptions): void {
+    const { modelWithoutPrices } = this.#parts;
+    if (modelWithoutPrices === undefined || model !== undefined || typeof limits?.costUsd !== 'number') return;
+    throw new PerdureError(
+      'usage',
+      `A limit of $${limits.costUsd} could never act: ${modelWithoutPrices} has no prices.`,
+      {
+        next: 'Set prices in perdure.config.ts, or limit steps or tokens instead.',
+      },
+    );
   }
 
   /** The server forgets closed runs after its retention; the store does not. */

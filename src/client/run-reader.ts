@@ -48,6 +48,8 @@ export interface PerdureParts {
   server: RunServer | undefined;
   /** Masks what is exported. Default: what looks like a secret by itself. */
   redactor?: Redactor;
+  /** The configuration's model, where its prices are not known: a limit in dollars could never act on it. */
+  modelWithoutPrices?: string;
 }
 
 /** Which run is meant: its name for people and its identity. */

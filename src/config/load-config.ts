@@ -71,7 +71,7 @@ async function evaluate(file: string): Promise<unknown> {
 function explain(error: unknown, file: string): ConfigError {
   if (error instanceof ConfigError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const syntax = /^(?:ParseError|SyntaxError): (.*?)\s+(\S.*:\d+:\d+)\s*$/s.exec(message);
+  const syntax = /^(?:ParseError|SyntaxError): ([^\n]*?)\s*\n?\s*(\S[^\n]*:\d+:\d+)\s*$/.exec(message);
   if (syntax) return new ConfigError('', `${syntax[2] ?? file}: ${syntax[1] ?? message}`, { cause: error });
   const missing = /Cannot find (?:module|package) '([^']+)'/.exec(message)?.[1];
   if (missing !== undefined) return new ConfigError('', missingWords(missing, file), { cause: error });

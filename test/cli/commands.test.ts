@@ -270,7 +270,7 @@ describe('resolve', () => {
     expect(exitCode).toBe(0);
     expect(asked).toEqual(['resolve run-4kx9mz c2.0 {"happened":false,"note":"not printed"}']);
     expect(err).toBe(
-      'c2.0 of run-4kx9mz: it did not happen.\nHave the run go on with that: perdure retry run-4kx9mz\n',
+      'c2.0 of run-4kx9mz: it did not happen.\nHave the run go on with that: perdure retry run-4kx9mz --ask-again\n',
     );
   });
 

@@ -148,4 +148,11 @@ describe('dev and worker', () => {
     expect(err).toContain('The embedded Temporal server has ended.');
     expect(asked.at(-1)).toBe('stop');
   });
+
+  it.each(['store', 'export'])('shows the help of %s, which is a group of commands', async (group) => {
+    const { exitCode, err } = await runScripted([group]);
+    expect(exitCode).toBe(2);
+    expect(err).toContain(`Usage: perdure ${group}`);
+    expect(err).not.toContain('outputHelp');
+  });
 });

@@ -104,6 +104,15 @@ describe('start', () => {
     expect(error.next).toContain('Schedule');
   });
 
+  it('refuses a limit in dollars that could never act, unless another model is asked', async () => {
+    const store = scriptedStore({});
+    const perdure = new Perdure({ store, server: new ScriptedServer(), modelWithoutPrices: 'scripted:a.json' });
+    const error = await refusal(perdure.start('do it', { limits: { costUsd: 1 } }));
+    expect(error.message).toBe('A limit of $1 could never act: scripted:a.json has no prices.');
+    await perdure.start('do it', { id: 'other', limits: { costUsd: 1 }, model: 'openai:x' });
+    await perdure.start('do it', { id: 'uncapped', limits: { costUsd: null } });
+  });
+
   it('refuses an empty task', async () => {
     expect((await refusal(client({}).start(' \n'))).message).toBe('The task is empty.');
   });

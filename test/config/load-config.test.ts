@@ -89,6 +89,11 @@ describe('loadConfig', () => {
     await expect(load()).rejects.toThrow(ConfigError);
   });
 
+  it('says what is wrong at the end of a file in the order of its words', async () => {
+    const file = write('perdure.config.ts', 'export default {\n');
+    await expect(load()).rejects.toThrow(`${file}:2:0: Unexpected token`);
+  });
+
   it('names file and line of an error while it runs', async () => {
     const file = write(
       'perdure.config.ts',

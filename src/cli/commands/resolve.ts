@@ -46,7 +46,8 @@ export async function resolveCommand(
     platform.err.write(`${call} of ${run.runId}: ${happened ? 'it happened' : 'it did not happen'}.\n`);
     const { state } = await client.describe(run);
     if (state !== 'running' && state !== 'waiting') {
-      platform.err.write(`Have the run go on with that: perdure retry ${run.runId}\n`);
+      const again = state === 'completed' ? ' --ask-again' : '';
+      platform.err.write(`Have the run go on with that: perdure retry ${run.runId}${again}\n`);
     }
     return exitCodes.done;
   } finally {

@@ -71,6 +71,14 @@ describe('perdure worker', () => {
     expect(JSON.parse(render?.modelSees ?? '')).toMatchObject({ data: { id: '3d', renderedBy: 'gpu' } });
   });
 
+  it('is refused where no tool names the queue that it is to serve', async () => {
+    const { code, err } = await project.run('worker', '--task-queue', 'nosuch');
+    expect([code, err]).toEqual([
+      2,
+      'perdure: No tool names the task queue "nosuch".\nTools name: perdure-test-gpu.\n',
+    ]);
+  });
+
   it('counts calls, attempts, failures by class, breakers, steps and tokens for Prometheus', async () => {
     const text = await (await fetch(metrics)).text();
     const lines = text.split('\n');
