@@ -65,17 +65,6 @@ export const plantedBugs: PlantedBug[] = [
     law: 'N',
   },
   {
-    name: 'a claim counts without its lease and token',
-    edits: [
-      {
-        from: 'const holds = row.token === event.token && nowMs <= row.leaseUntilMs && !row.begun;',
-        to: 'const holds = true;',
-      },
-    ],
-    scenario: 'a worker that wakes up before its send beside another in its body',
-    law: 'N',
-  },
-  {
     name: 'a claim is given back, as though nothing had happened, while its body runs',
     edits: [
       {
