@@ -32,6 +32,8 @@ import { StreamScreen } from './stream-screen.js';
 
 /** Who only looks is not kept waiting: the store knows nearly all of it. A server that is there answers in a fraction. */
 const LOOK_TIMEOUT_MS = 2_000;
+/** Nor is who wants something done: a server that takes longer is no use. */
+const CONNECT_TIMEOUT_MS = 3_000;
 
 /** As many as a shell can show. */
 const COMPLETED_RUNS = 100;
@@ -151,7 +153,7 @@ export class LocalPlatform implements Platform {
     if (found.kind === 'none') await this.#requireModel(config, options.model);
     const { server, started } = await this.#openServer(config);
     if (!started) {
-      const client = new Perdure(await openParts(config, server));
+      const client = new Perdure(await openParts(config, server, { connectTimeoutMs: CONNECT_TIMEOUT_MS }));
       return { client, embedded: false, broken: never(), stop: () => client.close() };
     }
     const logPath = workerLogPath(config);

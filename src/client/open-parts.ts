@@ -1,5 +1,5 @@
 import type { ResolvedConfig } from '../config/config.js';
-import { connectClient, type FoundServer } from '../server/connection.js';
+import { connectClient, type FoundServer, unreachableAdvice } from '../server/connection.js';
 import { createRedactor } from '../policy/redaction.js';
 import { openStore } from '../store/open-store.js';
 import type { PerdureParts } from './run-reader.js';
@@ -41,5 +41,5 @@ export async function openTemporalRuns(
   const connection = await connectClient(server, options.connectTimeoutMs);
   const { namespace, address } = server;
   const uiUrl = server.uiUrl ?? (address === USUAL_UI.address ? USUAL_UI.url : undefined);
-  return new TemporalRuns({ connection, namespace, address, uiUrl });
+  return new TemporalRuns({ connection, namespace, address, uiUrl, advice: unreachableAdvice(server) });
 }

@@ -13,6 +13,7 @@ import type { AgentRunResult } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { pinnedLimits } from '../replay/history-words.js';
 import { executionOf, type RecordedExecution } from '../replay/recorded-execution.js';
+import { unreachableAdvice } from '../server/connection.js';
 import { PerdureError } from './perdure-error.js';
 import { runEndOf } from './run-end.js';
 import type { PendingWork, RunEnd, RunServer, ServerRun, ServerStatus, StartRequest } from './run-server.js';
@@ -43,6 +44,8 @@ export interface TemporalRunsOptions {
   connection: Connection;
   namespace: string;
   address: string;
+  /** What to do where it does not answer any more. Default: to start it, or name another. */
+  advice?: string;
   /** Base address of the Temporal UI, where it is known. */
   uiUrl?: string | undefined;
 }
@@ -144,7 +147,7 @@ export class TemporalRuns implements RunServer {
       return { status: 'reported', result };
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw runNotFound(id, error);
-      throwServerProblem(error, this.#options.address);
+      throwServerProblem(error, this.#options);
       return runEndOf(error);
     }
   }
@@ -238,7 +241,7 @@ export class TemporalRuns implements RunServer {
     try {
       return await this.#client.connection.withDeadline(Date.now() + timeoutMs, request);
     } catch (error) {
-      throwServerProblem(error, this.#options.address);
+      throwServerProblem(error, this.#options);
       throw error;
     }
   }
@@ -259,13 +262,14 @@ function runNotFound(id: string, cause?: unknown): PerdureError {
 }
 
 /** Throws where it was the server or the way to it that failed, in a person's words; else returns. */
-function throwServerProblem(error: unknown, address: string): void {
+function throwServerProblem(error: unknown, server: TemporalRunsOptions): void {
+  const { address } = server;
   const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
   if (!isGrpcServiceError(status)) return;
   const code: number = status.code;
   if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED) {
     throw new PerdureError('server_unreachable', `No Temporal server answers at ${address}.`, {
-      next: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
+      next: unreachableAdvice(server),
       cause: error,
     });
   }

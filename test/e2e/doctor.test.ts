@@ -62,7 +62,14 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 async function perdure(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const run = promisify(execFile)(process.execPath, [bin, ...args], { cwd: dir, env: environment() });
+  return await perdureWith({}, ...args);
+}
+
+async function perdureWith(
+  env: NodeJS.ProcessEnv,
+  ...args: string[]
+): Promise<{ code: number; out: string; err: string }> {
+  const run = promisify(execFile)(process.execPath, [bin, ...args], { cwd: dir, env: { ...environment(), ...env } });
   return await run.then(
     ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
     (error: { code: number; stdout: string; stderr: string }) => ({
@@ -88,6 +95,20 @@ it('doctor names each thing that is missing before the first run, and what to ty
   expect(out).toMatch(/problem +server +there is none/);
   expect(out).toMatch(/→ perdure dev/);
   expect(code).toBe(2);
+});
+
+it('doctor and run say within three seconds that nobody listens at TEMPORAL_ADDRESS, and what to do about that', async () => {
+  for (const args of [['doctor'], ['run', 'charge it'], ['worker']]) {
+    const askedAtMs = performance.now();
+    const { code, out, err } = await perdureWith({ TEMPORAL_ADDRESS: '127.0.0.1:1' }, ...args);
+    // Of a busy machine, more than half goes into starting Node.
+    expect(performance.now() - askedAtMs).toBeLessThan(6_000);
+    expect(out + err).toContain('answers at 127.0.0.1:1 (chosen by TEMPORAL_ADDRESS): the connection is refused');
+    expect(out + err).toContain('Start that server, correct TEMPORAL_ADDRESS, or unset it');
+    // Which cannot help while another address is configured.
+    expect((out + err).split('no Temporal server')[1]).not.toContain('perdure dev');
+    expect(code).toBe(2);
+  }
 });
 
 it('doctor finds a configuration that does not load', async () => {
