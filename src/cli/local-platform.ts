@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openParts } from '../client/open-parts.js';
-import { Perdure } from '../client/perdure-client.js';
+import { noServerFound, Perdure } from '../client/perdure-client.js';
 import { PerdureError } from '../client/perdure-error.js';
 import type { Diagnosis } from '../client/diagnosis.js';
 import { openStoreUpkeep, type StoreUpkeep } from '../client/store-upkeep.js';
@@ -95,7 +95,7 @@ export class LocalPlatform implements Platform {
 
   async completionValues({ run }: { run: string }): Promise<CompletionValues> {
     const config = await this.#loadConfig();
-    const client = new Perdure(await openParts(config, undefined));
+    const client = new Perdure(await openParts(config, noServerFound));
     try {
       const runs = await client.list({ limit: COMPLETED_RUNS });
       const steps = runs.some(({ id }) => id === run) ? (await client.describe(await client.get(run))).steps : [];
@@ -136,13 +136,14 @@ export class LocalPlatform implements Platform {
   async openClient(): Promise<Client> {
     const config = await this.#loadConfig();
     const server = await resolveServer({ rootDir: config.rootDir, env: this.#env });
-    if (server.kind === 'none') return new Perdure(await openParts(config, undefined));
+    if (server.kind === 'none') return new Perdure(await openParts(config, { ...noServerFound, at: server.sought }));
     try {
       return new Perdure(await openParts(config, server, { connectTimeoutMs: LOOK_TIMEOUT_MS }));
     } catch (error) {
       if (!(error instanceof ServerUnreachableError)) throw error;
       this.err.write(`The server was not reached: ${error.message}\nWhat follows is what the store knew last.\n`);
-      return new Perdure(await openParts(config, undefined));
+      const at = `${server.address} (chosen by ${server.source})`;
+      return new Perdure(await openParts(config, { at, advice: error.next }));
     }
   }
 

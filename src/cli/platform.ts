@@ -47,6 +47,7 @@ export type Client = Pick<
   | 'allHistories'
   | 'runUrl'
   | 'taskQueue'
+  | 'unanswered'
   | 'close'
 >;
 

@@ -18,7 +18,13 @@ import { type FailurePair, FailureRecords, type StatsOptions } from './failure-r
 import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
-import { type ListOptions, type PerdureParts, RunReader, type TranscriptEntry } from './run-reader.js';
+import {
+  type ListOptions,
+  type PerdureParts,
+  RunReader,
+  type TranscriptEntry,
+  type UnansweredServer,
+} from './run-reader.js';
 import { type RetryOptions, type RetryPlan, RunRetry } from './run-retry.js';
 import type { RunServer } from './run-server.js';
 
@@ -46,6 +52,8 @@ export interface StartOptions {
  */
 export class Perdure {
   readonly taskQueue: string;
+  /** The server that was looked for in vain; `undefined` where one is connected. */
+  readonly unanswered: UnansweredServer | undefined;
   readonly #parts: PerdureParts;
   readonly #reader: RunReader;
   readonly #records: FailureRecords;
@@ -55,6 +63,7 @@ export class Perdure {
     this.#reader = new RunReader(parts);
     this.#records = new FailureRecords(parts.store, parts.redactor);
     this.taskQueue = taskQueueFor(parts.store.storeId);
+    this.unanswered = parts.server ? undefined : (parts.unanswered ?? noServerFound);
   }
 
   /**
@@ -68,7 +77,7 @@ export class Perdure {
       ? await resolveConfig(options.config, { rootDir: cwd, env })
       : await loadConfig({ cwd, env });
     const server = await resolveServer({ rootDir: config.rootDir, env });
-    if (server.kind === 'none') throw noServer();
+    if (server.kind === 'none') throw noServer({ ...noServerFound, at: server.sought });
     return new Perdure(await openParts(config, server));
   }
 
@@ -258,14 +267,18 @@ export class Perdure {
 
   #connected(): RunServer {
     if (this.#parts.server) return this.#parts.server;
-    throw noServer();
+    throw noServer(this.#parts.unanswered ?? noServerFound);
   }
 }
 
-function noServer(): PerdureError {
-  return new PerdureError('server_unreachable', 'There is no Temporal server.', {
-    next: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
-  });
+/** Where nothing was configured, and nothing answered. */
+export const noServerFound: UnansweredServer = {
+  at: 'any address that is known here',
+  advice: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
+};
+
+function noServer({ at, advice }: UnansweredServer): PerdureError {
+  return new PerdureError('server_unreachable', `There is no Temporal server at ${at}.`, { next: advice });
 }
 
 /** Temporal's cron would start runs that share their first run id and overlap in the store. */

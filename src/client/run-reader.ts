@@ -41,11 +41,20 @@ export interface ListOptions {
   limit?: number;
 }
 
+/** A server that was looked for in vain. */
+export interface UnansweredServer {
+  /** Its address, and where that is from if somebody chose it. */
+  at: string;
+  advice: string;
+}
+
 /** What the client is made of. */
 export interface PerdureParts {
   store: Store;
   /** Absent where no server was found: what the store has can still be shown. */
   server: RunServer | undefined;
+  /** Without a server: where it was looked for, and what to do about that, for people. */
+  unanswered?: UnansweredServer;
   /** Masks what is exported. Default: what looks like a secret by itself. */
   redactor?: Redactor;
   /** The configuration's model, where its prices are not known: a limit in dollars could never act on it. */

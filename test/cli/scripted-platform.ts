@@ -2,7 +2,7 @@ import type { RetryPlan } from '../../src/client/run-retry.js';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
-import type { TranscriptEntry } from '../../src/client/run-reader.js';
+import type { TranscriptEntry, UnansweredServer } from '../../src/client/run-reader.js';
 import type { FailureFigures } from '../../src/stats/failure-stats.js';
 import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
 import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
@@ -28,6 +28,8 @@ export interface Script {
   stats?: FailureFigures;
   retryPlan?: RetryPlan;
   workerIsThere?: boolean;
+  /** There is no server. */
+  unanswered?: UnansweredServer;
   embedded?: boolean;
   /** Ctrl-C while this look (1 is the first) is waited for. */
   interruptAtLook?: number;
@@ -79,6 +81,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
   };
   const client: Client = {
     taskQueue: 'perdure-0a1b2c3d',
+    unanswered: script.unanswered,
     start(task, options) {
       startedWith.push({ task, ...options });
       return Promise.resolve(handle(options?.id ?? 'run-4kx9mz'));
