@@ -33,6 +33,7 @@ export type Client = Pick<
   | 'list'
   | 'describe'
   | 'describeCall'
+  | 'serverEvents'
   | 'follow'
   | 'limitsOf'
   | 'transcript'

@@ -26,7 +26,7 @@ import {
   type UnansweredServer,
 } from './run-reader.js';
 import { type RetryOptions, type RetryPlan, RunRetry } from './run-retry.js';
-import type { RunServer } from './run-server.js';
+import type { RunServer, ServerEvent } from './run-server.js';
 
 export interface ConnectOptions {
   /** Default: the nearest `perdure.config.*` from `cwd` upwards. */
@@ -165,6 +165,11 @@ export class Perdure {
   /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
   async describeCall(run: RunHandle, callId: string): Promise<CallDescription | undefined> {
     return await this.#reader.describeCall(run, callId);
+  }
+
+  /** What befell the run on its server: cancellations, terminations, resets and ends. Empty without a server. */
+  async serverEvents(run: RunHandle): Promise<ServerEvent[]> {
+    return (await this.#parts.server?.events(run.runId, run.runKey)) ?? [];
   }
 
   /** How the tools did over all runs of the store: rates, durations, failures by class and code, corrections. */

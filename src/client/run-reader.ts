@@ -8,6 +8,7 @@ import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
 import {
   type CallDescription,
+  describeIntervention,
   joinRuns,
   type RunDescription,
   type RunState,
@@ -165,10 +166,12 @@ export class RunReader {
       });
     }
     const summary = summarizeRun(stored, server);
+    const interventions = stored ? await this.#store.listInterventions(stored.runKey) : [];
     return {
       ...summary,
       ...(summary.result && { result: await this.withWholeAnswer(summary.result, run) }),
       steps: stored ? await stepsOf(stored) : [],
+      ...(interventions.length > 0 && { interventions: interventions.map(describeIntervention) }),
       ...(server && { server: this.#serverPart(server) }),
     };
   }

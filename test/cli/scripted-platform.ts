@@ -104,6 +104,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return look instanceof Error ? Promise.reject(look) : Promise.resolve(look);
     },
     follow: (run) => ({ look: () => client.describe(run) }),
+    serverEvents: () => Promise.resolve([]),
     transcript: () => Promise.resolve(needed(script.transcript, 'transcript')),
     limitsOf: () => Promise.resolve(script.limits),
     describeCall(_run, callId) {

@@ -1,5 +1,6 @@
 import type { RunRecord, Store } from '../../src/store/store.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
+import type { RecordedIntervention } from '../../src/contract/intervention.js';
 import type { CallRecord } from '../../src/store/store.js';
 import type { TranscriptNode } from '../../src/contract/transcript.js';
 
@@ -8,13 +9,14 @@ export interface StoredRuns {
   turns?: Record<string, StoredTurn[]>;
   calls?: Record<string, CallRecord[]>;
   nodes?: TranscriptNode[];
+  interventions?: Record<string, RecordedIntervention[]>;
   /** The store's clock. */
   nowMs?: number;
 }
 
 /** A store with fixed contents. Whatever a client has no business with throws. */
 export function scriptedStore(contents: StoredRuns = {}): Store {
-  const { runs = [], turns = {}, calls = {}, nodes = [], nowMs = 0 } = contents;
+  const { runs = [], turns = {}, calls = {}, nodes = [], interventions = {}, nowMs = 0 } = contents;
   const readable: Partial<Store> = {
     storeId: '0a1b2c3d-4e5f',
     getRun: (runKey) => Promise.resolve(runs.find((run) => run.runKey === runKey)),
@@ -37,6 +39,7 @@ export function scriptedStore(contents: StoredRuns = {}): Store {
       return Promise.resolve({ calls: page, ...(found.length > limit && last && { next: all.indexOf(last) + 1 }) });
     },
     listTurnAttempts: () => Promise.resolve([]),
+    listInterventions: (runKey) => Promise.resolve(interventions[runKey] ?? []),
     getCall: (key) =>
       Promise.resolve(
         Object.values(calls)
