@@ -2,7 +2,8 @@ import { FailureStats, type FailureFigures } from '../stats/failure-stats.js';
 import type { Json } from '../contract/json.js';
 import { createRedactor, type Redactor } from '../policy/redaction.js';
 import { Corrections, stepOf } from '../stats/corrections.js';
-import type { CallRecord, Store } from '../store/store.js';
+import type { LedgerRow } from '../policy/ledger.js';
+import type { AttemptRecord, CallRecord, Store, TakenBackOutcome } from '../store/store.js';
 
 /** Which calls figures are made of. Default: all. */
 export interface StatsOptions {
@@ -48,11 +49,15 @@ export class FailureRecords {
 
   async stats({ withinMs, tool }: StatsOptions = {}): Promise<FailureFigures> {
     const stats = new FailureStats(tool === undefined ? {} : { tool });
-    for await (const { row, attempts } of this.#calls(withinMs)) stats.add(row, attempts);
-    if (tool === undefined) {
-      const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
-      stats.addTurnAttempts(await this.#store.listTurnAttempts({ sinceMs }));
+    const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+    const takenBack = Map.groupBy(await this.#store.listTakenBack({ sinceMs }), ({ key }) => key);
+    for await (const { row, attempts } of this.#calls(sinceMs)) {
+      const former = formerRows(row, attempts, takenBack.get(row.key) ?? []);
+      for (const one of former) if (one.updatedAtMs >= sinceMs) stats.addTakenBack(one);
+      const before = former.reduce((sum, { starts }) => sum + starts, 0);
+      stats.add({ ...row, starts: Math.max(0, row.starts - before) }, attempts);
     }
+    if (tool === undefined) stats.addTurnAttempts(await this.#store.listTurnAttempts({ sinceMs }));
     return stats.figures();
   }
 
@@ -62,7 +67,8 @@ export class FailureRecords {
    */
   async *pairs({ withinMs, tool }: StatsOptions = {}): AsyncGenerator<FailurePair> {
     const corrections = new Corrections();
-    for await (const { row } of this.#calls(withinMs)) {
+    const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+    for await (const { row } of this.#calls(sinceMs)) {
       if (tool !== undefined && row.tool !== tool) continue;
       for (const { failed } of corrections.add(row)) {
         const pair = await this.#pair(await this.#store.getCall(failed), row);
@@ -107,8 +113,7 @@ export class FailureRecords {
   }
 
   /** In the order of their first writing. */
-  async *#calls(withinMs: number | undefined): AsyncGenerator<CallRecord> {
-    const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+  async *#calls(sinceMs: number): AsyncGenerator<CallRecord> {
     for (let after: number | undefined = 0; after !== undefined;) {
       const page: Awaited<ReturnType<Store['listCallsSince']>> = await this.#store.listCallsSince({
         sinceMs,
@@ -119,6 +124,20 @@ export class FailureRecords {
       after = page.next;
     }
   }
+}
+
+/** The call as it stood with each outcome that was taken back, which came with the end of its last start before. */
+function formerRows(
+  row: LedgerRow,
+  attempts: readonly AttemptRecord[],
+  takenBack: readonly TakenBackOutcome[],
+): LedgerRow[] {
+  return takenBack.map(({ atMs, outcome }) => {
+    const ends = attempts.flatMap(({ endedAtMs }) =>
+      endedAtMs !== undefined && endedAtMs <= atMs ? [endedAtMs] : [],
+    );
+    return { ...row, outcome, starts: outcome.attempts, updatedAtMs: ends.at(-1) ?? atMs };
+  });
 }
 
 function placeOf({ callId }: CallRecord['row']): { callId: string; step: number } {

@@ -32,7 +32,7 @@ export interface ListOptions {
   state?: RunState;
   /** Only runs that called this tool. With `failureClass`: in which a call of it failed so. */
   tool?: string;
-  /** Only runs in which a call failed with this class. */
+  /** Only runs in which a call failed with this class, also where a retry took that back or somebody settled it. */
   failureClass?: FailureClass;
   /** Only runs that started at this time or later, epoch milliseconds. */
   startedSinceMs?: number;
@@ -125,6 +125,11 @@ export class RunReader {
         if (failureClass === undefined || failure === failureClass) found.add(row.runKey);
       }
       after = page.next;
+    }
+    if (failureClass === undefined) return found;
+    for (const { runKey, outcome } of await this.#store.listTakenBack({ sinceMs: startedSinceMs })) {
+      if (tool !== undefined && outcome.tool !== tool) continue;
+      if ('failure' in outcome && outcome.failure.class === failureClass) found.add(runKey);
     }
     return found;
   }

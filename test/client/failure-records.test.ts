@@ -25,3 +25,19 @@ it('counts only what ended within the time asked for, by the clock of the store'
   // 1,000 to 2,199: the last 700 ms hold 701 calls.
   expect((await records.stats({ withinMs: 700 })).all.calls).toBe(701);
 });
+
+it('counts a failure that a retry took back beside the success that followed, each with its own starts', async () => {
+  const failed = callOf({ callId: 'c1.0', failure: 'auth_failed', starts: 2 }).outcome!;
+  const row = { ...callOf({ callId: 'c1.0', starts: 3, atMs: 9_000 }) };
+  const attempts = [1, 2, 3].map((start) => ({
+    ...{ key: row.key, start, worker: 'w', startedAtMs: start * 1_000, endedAtMs: start * 1_000 + 500 },
+  }));
+  const takenBack = [{ runKey: row.runKey, key: row.key, atMs: 2_900, outcome: failed }];
+  const records = new FailureRecords(scriptedStore({ calls: { r1: [{ row, attempts }] }, takenBack, nowMs: 10_000 }));
+  const { all, classes, hours } = await records.stats();
+  expect(all).toMatchObject({ calls: 2, succeeded: 1, failed: 1, successRate: 0.5, attempts: 3, correctable: 0 });
+  expect(classes).toEqual([{ class: 'auth_failed', count: 1 }]);
+  expect(hours).toEqual([{ startMs: 0, calls: 2, failed: 1 }]);
+  // It failed 7.5 s ago, although it was taken back 7.1 s ago.
+  expect((await records.stats({ withinMs: 7_200 })).all).toMatchObject({ calls: 1, failed: 0 });
+});

@@ -140,6 +140,9 @@ describe('with perdure dev', () => {
     expect(err).toContain('cancel-me cancelled');
     expect(code).toBe(4);
     expect((await shop.run('cancel', 'cancel-me')).err).toContain('has ended already');
+    expect((await shop.run('logs', 'cancel-me')).out).toMatch(
+      /run {2}asked to end by \S+@\S+\n(.*\n)*.*run {2}cancelled/,
+    );
   });
 
   it('Ctrl-C while following leaves the run alive', async () => {

@@ -44,6 +44,8 @@ export const addStats: AddCommand = (program, { platform, finish }) => {
     .addOption(jsonOption())
     .action(async (options: StatsCommandOptions) => finish(await statsCommand(platform, options)));
   withNotes(command, {
+    details:
+      'Counts what happened: a failure that a retry took back, or that a person settled, stays counted beside the outcome that\nfollowed.',
     examples: [
       'perdure stats --since 7d',
       'perdure stats --since 24h --tool refund_payment',

@@ -88,6 +88,16 @@ describe('perdure retry, one command at a time', () => {
     expect(shown.match(/c1\.1/g)).toHaveLength(1);
   });
 
+  it('leaves what happened to be found: in the log, in the list, in the figures', async () => {
+    const { out } = await project.run('logs', 'broken');
+    expect(out).toMatch(
+      /c1\.1 refund {2}failed: tool_bug .*\n(.*\n)*.*run {2}failed: .*\n(.*\n)*.*c1\.1 refund {2}succeeded/,
+    );
+    expect(out).toMatch(/run {2}retried by .+: the amount is there now; runs again: c1\.1\n/);
+    expect((await project.run('list', '--class', 'tool_bug')).out).toMatch(/^broken +completed/m);
+    expect((await project.run('stats')).out).toMatch(/^tool_bug +1 /m);
+  });
+
   it('refuses what has no sense, and says what to type', async () => {
     expect(await project.run('retry', 'broken')).toMatchObject({
       code: 2,
@@ -111,6 +121,9 @@ describe('perdure retry, one command at a time', () => {
       code: 0,
       out: 'Done: succeeded,succeeded\n',
     });
+    expect((await project.run('logs', 'capped')).out).toMatch(
+      /run {2}no more tools: the run's limit of 1 step is used up\n.*run {2}capped: .*\n.*run {2}retried by /,
+    );
   });
 
   it('runs a call that a person says did not happen, and shows the model one that did', async () => {
