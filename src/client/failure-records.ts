@@ -1,9 +1,11 @@
 import { FailureStats, type FailureFigures } from '../stats/failure-stats.js';
 import type { Json } from '../contract/json.js';
 import { createRedactor, type Redactor } from '../policy/redaction.js';
+import { countSteps } from '../policy/resume-run.js';
 import { Corrections, stepOf } from '../stats/corrections.js';
 import type { LedgerRow } from '../policy/ledger.js';
 import type { AttemptRecord, CallRecord, Store, TakenBackOutcome } from '../store/store.js';
+import { countersOf, describeOwnCalls } from './run-description.js';
 
 /** Which calls figures are made of. Default: all. */
 export interface StatsOptions {
@@ -36,6 +38,8 @@ export interface FailurePair {
 
 /** Calls that are read at once: a few megabytes where each has a failure. */
 const PAGE_CALLS = 500;
+/** Runs whose steps are asked for at once. */
+const RUNS_AT_ONCE = 50;
 
 /** What the store's calls tell of failures, over all runs. Reads page by page, and changes nothing. */
 export class FailureRecords {
@@ -57,8 +61,22 @@ export class FailureRecords {
       const before = former.reduce((sum, { starts }) => sum + starts, 0);
       stats.add({ ...row, starts: Math.max(0, row.starts - before) }, attempts);
     }
+    const runs = stats.runs();
+    for (let from = 0; from < runs.length; from += RUNS_AT_ONCE) {
+      const some = runs.slice(from, from + RUNS_AT_ONCE);
+      const steps = await Promise.all(some.map((runKey) => this.#stepsOf(runKey)));
+      some.forEach((runKey, index) => stats.setSteps(runKey, steps[index] ?? 0));
+    }
     if (tool === undefined) stats.addTurnAttempts(await this.#store.listTurnAttempts({ sinceMs }));
     return stats.figures();
+  }
+
+  /** The same number as in the run's own description. */
+  async #stepsOf(runKey: string): Promise<number> {
+    const run = await this.#store.getRun(runKey);
+    if (run?.result) return run.result.counters.steps;
+    if (run && run.head !== '') return countSteps(await this.#store.listTurns(runKey));
+    return countersOf(describeOwnCalls(await this.#store.listCalls(runKey))).steps;
   }
 
   /**
@@ -133,9 +151,7 @@ function formerRows(
   takenBack: readonly TakenBackOutcome[],
 ): LedgerRow[] {
   return takenBack.map(({ atMs, outcome }) => {
-    const ends = attempts.flatMap(({ endedAtMs }) =>
-      endedAtMs !== undefined && endedAtMs <= atMs ? [endedAtMs] : [],
-    );
+    const ends = attempts.flatMap(({ endedAtMs }) => (endedAtMs !== undefined && endedAtMs <= atMs ? [endedAtMs] : []));
     return { ...row, outcome, starts: outcome.attempts, updatedAtMs: ends.at(-1) ?? atMs };
   });
 }

@@ -6,6 +6,7 @@ import { assertNever, type JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
 import { attemptsSeen } from '../contract/seen-requests.js';
 import type { LedgerState } from '../policy/ledger.js';
+import { countSteps } from '../policy/resume-run.js';
 import type { Intervention, RecordedIntervention } from '../contract/intervention.js';
 import type { RecordedCall, TurnUsage } from '../contract/transcript.js';
 import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
@@ -78,6 +79,8 @@ export interface StepDescription {
   /** Transcript node of the model's message; absent for calls of a person's own workflow, which no model asked for. */
   node?: string;
   usage: TurnUsage;
+  /** The model's last words when a limit was reached, which are no step of the run. */
+  lastWords?: true;
   calls: CallDescription[];
 }
 
@@ -173,6 +176,7 @@ export function describeSteps(
     atMs,
     node: result.head,
     usage: result.usage,
+    ...(result.finalTurn && { lastWords: true as const }),
     calls: result.calls.map((call) => describeCall(call, records.get(keyOf(call)), written.get(callIdOf(call)))),
   }));
 }
@@ -281,7 +285,12 @@ export function describeIntervention(recorded: RecordedIntervention): Interventi
   switch (recorded.kind) {
     case 'retry': {
       const { former, askAgain, reopened } = recorded;
-      return { ...base, ...(former.result && { former: former.result }), ...(askAgain && { askAgain }), calls: reopened };
+      return {
+        ...base,
+        ...(former.result && { former: former.result }),
+        ...(askAgain && { askAgain }),
+        calls: reopened,
+      };
     }
     case 'restart':
       return { ...base, calls: recorded.reopened };
@@ -299,7 +308,9 @@ export function countersOf(steps: readonly StepDescription[]): RunCounters {
   const calls = steps.flatMap((step) => step.calls);
   const sum = (pick: (step: StepDescription) => number): number => steps.reduce((all, step) => all + pick(step), 0);
   return {
-    steps: steps.length,
+    steps: countSteps(
+      steps.map(({ step, lastWords = false }) => ({ turn: { step }, result: { finalTurn: lastWords } })),
+    ),
     calls: calls.length,
     inputTokens: sum((step) => step.usage.inputTokens),
     outputTokens: sum((step) => step.usage.outputTokens),

@@ -63,7 +63,7 @@ export interface ToolFigures extends CallFigures {
 /** How the tools did, over the calls that were asked for. */
 export interface FailureFigures {
   runs: number;
-  /** The highest step in which a run made a call. */
+  /** As `perdure show` counts them: `countSteps`. */
   stepsPerRun?: { mean: number; p50: number; max: number };
   all: CallFigures;
   /** The one with the most failures first. */
@@ -136,6 +136,17 @@ export class FailureStats {
     if ((this.#only !== undefined && row.tool !== this.#only) || !row.outcome || !verdict) return;
     this.#toolOf(row).addEnd(row, row.outcome, verdict);
     if (verdict !== 'notRun') this.#addHour(row.updatedAtMs, verdict === 'failed' || verdict === 'aborted');
+  }
+
+  /** The runs that the figures are about so far. */
+  runs(): string[] {
+    return [...this.#runs].flatMap(([runKey, { counted }]) => (counted ? [runKey] : []));
+  }
+
+  /** How many steps a run had. Until this is said, it is taken to have ended with its last call. */
+  setSteps(runKey: string, steps: number): void {
+    const run = this.#runs.get(runKey);
+    if (run) this.#runs.set(runKey, { ...run, steps });
   }
 
   /** Starts of model turns whose client retried by itself. */

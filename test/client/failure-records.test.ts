@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { FailureRecords } from '../../src/client/failure-records.js';
-import type { CallRecord } from '../../src/store/store.js';
+import type { CallRecord, RunRecord } from '../../src/store/store.js';
 import { callOf } from '../stats/sample-calls.js';
 import { scriptedStore } from './scripted-store.js';
 
@@ -40,4 +40,38 @@ it('counts a failure that a retry took back beside the success that followed, ea
   expect(hours).toEqual([{ startMs: 0, calls: 2, failed: 1 }]);
   // It failed 7.5 s ago, although it was taken back 7.1 s ago.
   expect((await records.stats({ withinMs: 7_200 })).all).toMatchObject({ calls: 1, failed: 0 });
+});
+
+it('counts the steps of a run as the run itself does, whether it has ended or not', async () => {
+  const calls = { r1: callsOf('r1', 2), r2: callsOf('r2', 2), r3: callsOf('r3', 2) };
+  const counters = { steps: 3, calls: 2, inputTokens: 0, outputTokens: 0, costUsd: 0, failures: 0 };
+  const result = {
+    status: 'completed',
+    answer: 'Done.',
+    termination: { reason: 'answered', summary: '' },
+    counters,
+  } as const;
+  const base = { task: '', manifestHash: 'm', status: 'running', startedAtMs: 0, updatedAtMs: 0 } as const;
+  const turn = (step: number, finalTurn?: true) => ({
+    turn: { runKey: 'r2', step, head: '', settings: '', take: 0 },
+    result: {
+      ...{
+        head: `n${step}`,
+        calls: [],
+        usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+        text: '',
+        empty: false,
+      },
+      ...(finalTurn && { finalTurn }),
+    },
+    atMs: step,
+  });
+  const runs: RunRecord[] = [
+    { ...base, runKey: 'r1', workflowId: 'one', head: 'n', status: 'completed', result },
+    { ...base, runKey: 'r2', workflowId: 'two', head: 'n5' },
+    { ...base, runKey: 'r3', workflowId: 'own', head: '' },
+  ];
+  const turns = { r2: [turn(1), turn(2), turn(4), turn(5, true)] };
+  const records = new FailureRecords(scriptedStore({ calls, runs, turns }));
+  expect((await records.stats()).stepsPerRun).toEqual({ mean: 3, p50: 3, max: 4 });
 });
