@@ -86,7 +86,7 @@ export class LocalPlatform implements Platform {
   }
 
   async loadTools(): Promise<ManifestTool[]> {
-    return buildManifest((await this.#loadConfig()).tools).tools;
+    return buildManifest((await this.#readConfig()).tools).tools;
   }
 
   async createProject(dir: string): Promise<CreatedProject> {
@@ -94,7 +94,7 @@ export class LocalPlatform implements Platform {
   }
 
   async completionValues({ run }: { run: string }): Promise<CompletionValues> {
-    const config = await this.#loadConfig();
+    const config = await this.#readConfig();
     const client = new Perdure(await openParts(config, noServerFound));
     try {
       const runs = await client.list({ limit: COMPLETED_RUNS });
@@ -110,7 +110,7 @@ export class LocalPlatform implements Platform {
   }
 
   async *replay(executions: AsyncIterable<RecordedExecution>): AsyncGenerator<ReplayedExecution> {
-    const { workflowsPath } = await this.#loadConfig();
+    const { workflowsPath } = await this.#readConfig();
     // Loaded here, as the worker is: its native part would cost every other command half a second.
     const { replayLocally } = await import('./local-replay.js');
     yield* replayLocally({ workflowsPath, executions });
@@ -122,7 +122,7 @@ export class LocalPlatform implements Platform {
   }
 
   async openUpkeep(): Promise<StoreUpkeep> {
-    const config = await this.#loadConfig();
+    const config = await this.#readConfig();
     return await openStoreUpkeep(config, { env: this.#env, warn: (text) => this.err.write(`${text}\n`) });
   }
 
@@ -134,7 +134,7 @@ export class LocalPlatform implements Platform {
   }
 
   async openClient(): Promise<Client> {
-    const config = await this.#loadConfig();
+    const config = await this.#readConfig();
     const server = await resolveServer({ rootDir: config.rootDir, env: this.#env });
     if (server.kind === 'none') return new Perdure(await openParts(config, { ...noServerFound, at: server.sought }));
     try {
@@ -197,8 +197,17 @@ export class LocalPlatform implements Platform {
   }
 
   async #loadConfig(): Promise<ResolvedConfig> {
+    return await loadConfig(this.#configPlace());
+  }
+
+  /** For commands that ask no model anything: a missing key is no reason not to look. */
+  async #readConfig(): Promise<ResolvedConfig> {
+    return await loadConfig({ ...this.#configPlace(), forReading: true });
+  }
+
+  #configPlace(): Parameters<typeof loadConfig>[0] {
     const file = this.#configFile;
-    return await loadConfig({ cwd: this.#cwd, env: this.#env, ...(file !== undefined && { file }) });
+    return { cwd: this.#cwd, env: this.#env, ...(file !== undefined && { file }) };
   }
 
   async #requireModel(config: ResolvedConfig, choice: string | undefined): Promise<void> {

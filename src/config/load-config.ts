@@ -18,6 +18,8 @@ export async function loadConfig(options: {
   cwd: string;
   file?: string;
   env?: Readonly<Record<string, string | undefined>>;
+  /** As for `resolveConfig`: leaves the model out. Default: false. */
+  forReading?: boolean;
 }): Promise<ResolvedConfig> {
   const file = options.file === undefined ? findConfigFile(options.cwd) : resolve(options.cwd, options.file);
   if (file === undefined) throw noConfig(options.cwd);
@@ -29,7 +31,8 @@ export async function loadConfig(options: {
   if (config === undefined) {
     throw new ConfigError('', `${file} exports no configuration; write: export default defineConfig({ tools: [] })`);
   }
-  return resolveConfig(config, { rootDir: dirname(file), env: options.env ?? process.env });
+  const { env = process.env, forReading = false } = options;
+  return resolveConfig(config, { rootDir: dirname(file), env, forReading });
 }
 
 /** The nearest configuration file from a folder upwards. */
