@@ -3,6 +3,7 @@ import { PerdureError } from '../client/perdure-error.js';
 import { ConfigError } from '../config/config-error.js';
 import { StoreError } from '../store/store.js';
 import { exitCodes } from './exit-code.js';
+import { helpFor } from './program.js';
 import { printable } from './render/text-width.js';
 
 /** An error as a person is told it: one sentence, and what to type next. */
@@ -35,7 +36,7 @@ export function explainError(error: unknown): Explanation {
     return explained(error.message, nextForStore(error), exitCodes.usage);
   }
   if (error instanceof CommanderError) {
-    return explained(error.message.replace(/^error: /, ''), 'perdure --help', exitCodes.usage);
+    return explained(error.message.replace(/^error: /, ''), helpFor(error), exitCodes.usage);
   }
   const name = error instanceof Error ? error.name : '';
   const known = name === 'ServerUnreachableError' ? nextOf(error) : NEXT_BY_NAME.get(name);
