@@ -23,6 +23,8 @@ export interface FollowOptions {
   broken: Promise<never>;
   /** Default: progress on standard error. */
   view?: RunView;
+  /** The run as it stood before: only what is new since then is shown. Default: all of it is new. */
+  since?: RunDescription;
 }
 
 /**
@@ -72,6 +74,7 @@ class Lookout {
     this.#options = options;
     this.#view = view;
     this.#run = options.client.follow(options.run);
+    this.#last = options.since;
     this.#answeredAtMs = options.platform.nowMs();
     this.#changedAtMs = this.#answeredAtMs;
   }

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { Outcome } from '../contract/call.js';
+import type { FailureClass } from '../contract/failure.js';
 import type { AgentRunInput } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
@@ -31,8 +33,8 @@ export interface RetryOptions {
 
 /** What a retry would do, by what the store holds now. */
 export interface RetryPlan {
-  /** Calls of the last step that are executed, again or for the first time. */
-  rerun: { callId: string; tool: string }[];
+  /** Calls of the last step that are executed, for the first time or again; then with the failure that is taken back. */
+  rerun: { callId: string; tool: string; former?: FailureClass }[];
   /** Calls that are not: nobody knows whether they happened. `perdure resolve` settles them. */
   unresolved: { callId: string; tool: string }[];
 }
@@ -106,13 +108,20 @@ export class RunRetry {
         { next: `Say it: perdure resolve ${run.workflowId} --call ${setAside.callId} --happened (or --did-not)` },
       );
     }
+    const former = new Map(plan.reopened.map(({ key, outcome }) => [key, outcome]));
     return {
       rerun: (plan.calls ?? []).flatMap((call) =>
-        call.status === 'open' ? [{ callId: call.call.callId, tool: call.call.tool }] : [],
+        call.status === 'open'
+          ? [{ callId: call.call.callId, tool: call.call.tool, ...formerClass(former.get(call.call.key)) }]
+          : [],
       ),
       unresolved: plan.unresolved.map(({ callId, tool }) => ({ callId, tool })),
     };
   }
+}
+
+function formerClass(outcome: Outcome | undefined): { former?: FailureClass } {
+  return outcome && 'failure' in outcome ? { former: outcome.failure.class } : {};
 }
 
 function modelOf(stored: RunRecord, options: RetryOptions): { model?: string } {

@@ -5,7 +5,7 @@ import type { RunDescription } from '../../src/client/run-description.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { buildManifest } from '../../src/tools/manifest.js';
 import { runScripted } from './scripted-platform.js';
-import { runningRun, sampleRun, sampleSummaries } from './sample-run.js';
+import { runningRun, sampleRun, sampleSummaries, START_MS } from './sample-run.js';
 
 const ended = sampleRun();
 const result = ended.result as AgentRunResult;
@@ -240,20 +240,40 @@ describe('show', () => {
 describe('retry', () => {
   it('passes on what was asked, and says what runs and what does not', async () => {
     const retryPlan = {
-      rerun: [{ callId: 'c2.1', tool: 'refund_payment' }],
+      rerun: [{ callId: 'c2.1', tool: 'refund_payment', former: 'tool_bug' as const }],
       unresolved: [{ callId: 'c2.0', tool: 'print_label' }],
     };
     const args = ['retry', 'run', '--max-steps', '50', '--max-cost', '2.5', '--note', 'mended', '--no-follow'];
-    const { exitCode, out, err, asked } = await runScripted(args, { retryPlan });
+    const { exitCode, out, err, asked } = await runScripted(args, { retryPlan, looks: [ended] });
     expect(exitCode).toBe(0);
     expect(out).toBe('run-4kx9mz\n');
     expect(err).toBe(
-      'runs now: c2.1 refund_payment\n' +
+      'runs now: c2.1 refund_payment (formerly tool_bug)\n' +
         'not run again: c2.0 print_label, which may or may not have happened. ' +
         'Say which: perdure resolve run-4kx9mz --call c2.0 --happened (or --did-not)\n' +
         'See how it goes: perdure show run-4kx9mz\n',
     );
     expect(asked).toContain('retry run-4kx9mz {"note":"mended","limits":{"steps":50,"costUsd":2.5}}');
+  });
+
+  it('tells what is new, and of a call that runs again how it ends now and not how it ended before', async () => {
+    const failed = running();
+    const [first, second] = failed.steps;
+    const [refund, label] = second!.calls;
+    const broken = { ...refund!, state: 'failed' as const, starts: 1, endedAtMs: START_MS + 4_200 };
+    const before = { ...failed, steps: [first!, { ...second!, calls: [broken, label!] }] };
+    const again = {
+      ...before,
+      steps: [first!, { ...second!, calls: [{ ...broken, endedAtMs: START_MS + 9_000 }, label!] }],
+    };
+    const { err } = await runScripted(['retry', 'run', '--follow'], { looks: [before, again, ended], result });
+    expect(err).toBe(
+      'run-4kx9mz  http://ui/run-4kx9mz\n' +
+        '  ✗ c2.1  refund_payment {"paymentId":"pay_77","amountCents":129900}  failed\n' +
+        '  ✗ c2.1  refund_payment {"paymentId":"pay_77","amountCents":129900}  business_rule_violation, 2.3 s, 2 starts\n' +
+        '          The payment service refused: the payment was already refunded in full. Look the payment up before you try another way.\n' +
+        'run-4kx9mz completed  perdure show run-4kx9mz\n',
+    );
   });
 
   it('refuses a limit that is none', async () => {

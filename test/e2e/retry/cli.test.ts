@@ -79,7 +79,8 @@ describe('perdure retry, one command at a time', () => {
     await project.write('perdure.config.ts', config(''));
     await project.write('model-key', 'secret');
     const { code, out, err } = await project.run('retry', 'brok', '--note', 'the amount is there now');
-    expect(err).toContain('runs now: c1.1 refund');
+    expect(err).toContain('runs now: c1.1 refund (formerly tool_bug)\n');
+    expect(err).not.toContain('✗');
     expect(out).toBe('Done: succeeded,succeeded\n');
     expect(code).toBe(0);
     expect((await effectsIn(project)).done).toEqual(['print 0', 'refund 1']);
