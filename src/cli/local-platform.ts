@@ -23,6 +23,7 @@ import type {
   Client,
   CompletionValues,
   Engine,
+  OpenEngineOptions,
   OpenWorkerOptions,
   Platform,
   RunningWorker,
@@ -147,11 +148,14 @@ export class LocalPlatform implements Platform {
     }
   }
 
-  async openEngine(options: { model?: string }): Promise<Engine> {
+  async openEngine({ model, check }: OpenEngineOptions): Promise<Engine> {
     const config = await this.#loadConfig();
     const found = await resolveServer({ rootDir: config.rootDir, env: this.#env });
-    // Elsewhere a worker has its own environment, and with it its own model; here it is this one's.
-    if (found.kind === 'none') await this.#requireModel(config, options.model);
+    if (found.kind === 'none') {
+      if (check) await this.#checkFirst(config, check);
+      // Elsewhere a worker has its own environment, and with it its own model; here it is this one's.
+      await this.#requireModel(config, model);
+    }
     const { server, started } = await this.#openServer(config);
     if (!started) {
       const client = new Perdure(await openParts(config, server, { connectTimeoutMs: CONNECT_TIMEOUT_MS }));
@@ -165,6 +169,15 @@ export class LocalPlatform implements Platform {
       await worker.stop();
     };
     return { client, embedded: true, logPath, broken: worker.broken, stop };
+  }
+
+  async #checkFirst(config: ResolvedConfig, check: (client: Client) => Promise<void>): Promise<void> {
+    const client = new Perdure(await openParts(config, noServerFound));
+    try {
+      await check(client);
+    } finally {
+      await client.close();
+    }
   }
 
   async openWorker(options: OpenWorkerOptions): Promise<RunningWorker> {

@@ -86,14 +86,8 @@ export class Perdure {
    * one. Rejects with `run_exists` where the id was used before, `usage` where task or options cannot be meant.
    */
   async start(task: string, options: StartOptions = {}): Promise<RunHandle> {
-    refuseCron(options);
-    if (task.trim() === '') {
-      throw new PerdureError('usage', 'The task is empty.', { next: 'perdure run "what the agent is to do"' });
-    }
-    if (options.model !== undefined) checkModelName(options.model);
-    this.#refuseIdleCostCap(options);
-    const runId = options.id === undefined ? makeRunId(Math.random) : checkRunId(options.id);
-    await this.#refuseUsedId(runId);
+    await this.checkStart(task, options);
+    const runId = options.id ?? makeRunId(Math.random);
     // Made here once and carried in the input from then on: a restarted or reset run keeps it, and so its keys.
     const runKey = randomUUID();
     const input: AgentRunInput & { runKey: string } = {
@@ -104,6 +98,17 @@ export class Perdure {
     };
     await this.#connected().start({ id: runId, input, taskQueue: this.taskQueue });
     return new RunHandle(this, { runId, runKey });
+  }
+
+  /** Rejects as `start` does, as far as that can be said without a server, and starts nothing. */
+  async checkStart(task: string, options: StartOptions = {}): Promise<void> {
+    refuseCron(options);
+    if (task.trim() === '') {
+      throw new PerdureError('usage', 'The task is empty.', { next: 'perdure run "what the agent is to do"' });
+    }
+    if (options.model !== undefined) checkModelName(options.model);
+    this.#refuseIdleCostCap(options);
+    if (options.id !== undefined) await this.#refuseUsedId(checkRunId(options.id));
   }
 
   /** Whether another model than the configuration's has prices is for the worker to know. */
@@ -238,7 +243,13 @@ export class Perdure {
    */
   async retry(run: RunHandle, options: RetryOptions = {}): Promise<RetryPlan> {
     if (options.model !== undefined) checkModelName(options.model);
-    return await new RunRetry(this.#parts.store, this.#connected()).start(run, options);
+    return await new RunRetry(this.#parts.store).start(run, this.#connected(), options);
+  }
+
+  /** Rejects as `retry` does, as far as that can be said without a server, and starts nothing. */
+  async checkRetry(run: RunHandle, options: RetryOptions = {}): Promise<void> {
+    if (options.model !== undefined) checkModelName(options.model);
+    await new RunRetry(this.#parts.store).plan(run, undefined, options);
   }
 
   /**

@@ -39,35 +39,28 @@ export interface RetryPlan {
   unresolved: { callId: string; tool: string }[];
 }
 
+/** Which run is meant: its name for people and its identity. */
+interface NamedRun {
+  runId: string;
+  runKey: string | undefined;
+}
+
 /** Has a run go on that ended badly. Changes nothing itself but on the server: the worker that takes the run up does the rest. */
 export class RunRetry {
   readonly #store: Store;
-  readonly #server: RunServer;
 
-  constructor(store: Store, server: RunServer) {
+  constructor(store: Store) {
     this.#store = store;
-    this.#server = server;
   }
 
   /** Rejects with `run_not_found`, `run_open`, `usage`; each says what to type instead. */
-  async start(run: { runId: string; runKey: string | undefined }, options: RetryOptions): Promise<RetryPlan> {
+  async start(run: NamedRun, runs: RunServer, options: RetryOptions): Promise<RetryPlan> {
     const { runId } = run;
-    const [stored, server] = await Promise.all([
-      run.runKey === undefined ? undefined : this.#store.getRun(run.runKey),
-      this.#server.describe(runId),
-    ]);
-    if (!stored) throw notBegun(runId, server, taskQueueFor(this.#store.storeId));
-    refuseOthers(stored, server);
-    const isStuck = server?.status === 'running' && server.stuck !== undefined;
-    if (server?.status === 'running' && !(isStuck && options.endStuck)) throw stillOpen(runId, server);
-    if (runState(stored, server) === 'completed' && !options.askAgain) throw hasAnswered(runId);
-    refuseSpent(stored, options.limits);
-    const plan = await this.#plan(stored, options);
-    if (isStuck) {
-      await this.#server.terminate(
-        runId,
-        `perdure retry: the run was stuck (${server.stuck?.reason ?? 'no reason known'})`,
-      );
+    const server = await runs.describe(runId);
+    const { stored, plan } = await this.plan(run, server, options);
+    if (server?.status === 'running') {
+      const reason = server.stuck?.reason ?? 'no reason known';
+      await runs.terminate(runId, `perdure retry: the run was stuck (${reason})`);
     }
     const input: AgentRunInput & { runKey: string } = {
       task: stored.task,
@@ -81,8 +74,24 @@ export class RunRetry {
         ...(options.askAgain ? { askAgain: true } : {}),
       },
     };
-    await this.#server.start({ id: runId, input, taskQueue: taskQueueFor(this.#store.storeId), again: true });
+    await runs.start({ id: runId, input, taskQueue: taskQueueFor(this.#store.storeId), again: true });
     return plan;
+  }
+
+  /** Rejects as `start` does, and changes nothing. Without what the server says, an open run is not told from a dead one. */
+  async plan(
+    { runId, runKey }: NamedRun,
+    server: ServerRun | undefined,
+    options: RetryOptions,
+  ): Promise<{ stored: RunRecord; plan: RetryPlan }> {
+    const stored = runKey === undefined ? undefined : await this.#store.getRun(runKey);
+    if (!stored) throw notBegun(runId, server, taskQueueFor(this.#store.storeId));
+    refuseOthers(stored, server);
+    const isStuck = server?.stuck !== undefined;
+    if (server?.status === 'running' && !(isStuck && options.endStuck)) throw stillOpen(runId, server);
+    if (runState(stored, server) === 'completed' && !options.askAgain) throw hasAnswered(runId);
+    refuseSpent(stored, options.limits);
+    return { stored, plan: await this.#plan(stored, options) };
   }
 
   async #plan(run: RunRecord, options: RetryOptions): Promise<RetryPlan> {

@@ -41,7 +41,7 @@ describe('run, followed in a pipe', () => {
       run-4kx9mz completed  perdure show run-4kx9mz
       "
     `);
-    expect(asked).toEqual(['engine {}', 'stop']);
+    expect(asked).toEqual(['checkStart', 'engine {}', 'stop']);
   });
 
   it.each([
@@ -71,6 +71,13 @@ describe('run, followed in a pipe', () => {
     const { startedWith, asked } = await runScripted(args, { stdin: 'from a file\n' });
     expect(startedWith).toEqual([{ task: 'from a file\n', id: 'mine', model: 'a:b', limits: { steps: null } }]);
     expect(asked[0]).toBe('engine {"model":"a:b"}');
+  });
+
+  it('starts no server for an id that is taken', async () => {
+    const startFails = new PerdureError('run_exists', 'A run with the id "mine" exists already (completed).');
+    const { exitCode, err, asked } = await runScripted(['run', 'x', '--id', 'mine'], { embedded: true, startFails });
+    expect({ exitCode, asked }).toEqual({ exitCode: 2, asked: ['checkStart mine'] });
+    expect(err).toContain('exists already');
   });
 
   it('ends with the error of a worker that breaks down', async () => {
@@ -164,9 +171,9 @@ describe('run, not followed', () => {
   });
 
   it('is refused where nobody would run it', async () => {
-    const { exitCode, err, startedWith } = await runScripted(['run', 'x', '--no-follow'], { embedded: true });
+    const { exitCode, err, asked } = await runScripted(['run', 'x', '--no-follow'], { embedded: true });
     expect(exitCode).toBe(2);
-    expect(startedWith).toEqual([]);
+    expect(asked).toEqual([]);
     expect(err).toContain('perdure dev');
   });
 });

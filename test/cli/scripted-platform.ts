@@ -36,6 +36,8 @@ export interface Script {
   terminal?: boolean;
   stdin?: string;
   openFails?: Error;
+  /** Why a run cannot be started, as the store knows. */
+  startFails?: Error;
   broken?: Promise<never>;
   worker?: Partial<RunningWorker>;
   debug?: boolean;
@@ -85,6 +87,14 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     start(task, options) {
       startedWith.push({ task, ...options });
       return Promise.resolve(handle(options?.id ?? 'run-4kx9mz'));
+    },
+    checkStart(_task, options) {
+      asked.push(`checkStart ${options?.id ?? ''}`.trim());
+      return script.startFails ? Promise.reject(script.startFails) : Promise.resolve();
+    },
+    checkRetry(run) {
+      asked.push(`checkRetry ${run.runId}`);
+      return Promise.resolve();
     },
     get(id) {
       if (id === 'nope') {
@@ -187,13 +197,14 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     openUpkeep: () => Promise.reject(new Error('openUpkeep is not scripted')),
     diagnose: () => Promise.reject(new Error('diagnose is not scripted')),
     openClient: () => opened(client),
-    openEngine(options): Promise<Engine> {
+    async openEngine({ check, ...options }): Promise<Engine> {
+      if (script.embedded) await check?.(client);
       asked.push(`engine ${JSON.stringify(options)}`);
       const stop = async (): Promise<void> => {
         asked.push('stop');
         await client.close();
       };
-      return opened({ client, embedded: script.embedded ?? false, broken: script.broken ?? never, stop });
+      return await opened({ client, embedded: script.embedded ?? false, broken: script.broken ?? never, stop });
     },
     async openWorker(options): Promise<RunningWorker> {
       asked.push(`worker ${JSON.stringify(options)}`);

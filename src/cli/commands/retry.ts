@@ -25,9 +25,14 @@ export async function retryCommand(
   idOrPrefix: string,
   options: RetryCommandOptions,
 ): Promise<number> {
-  const engine = await platform.openEngine(options.model === undefined ? {} : { model: options.model });
+  const engine = await platform.openEngine({
+    ...(options.model !== undefined && { model: options.model }),
+    async check(client) {
+      if (options.follow === false) throw nobodyToRunIt();
+      await client.checkRetry(await client.get(idOrPrefix), retryOptions(options));
+    },
+  });
   try {
-    if (engine.embedded && options.follow === false) throw nobodyToRunIt();
     const run = await engine.client.get(idOrPrefix);
     const before = await engine.client.describe(run);
     const plan = await engine.client.retry(run, retryOptions(options));

@@ -114,6 +114,21 @@ describe('perdure retry, one command at a time', () => {
     });
   });
 
+  it('starts no server where the store knows that it would be in vain', async () => {
+    // No server can be started by this command.
+    const env = { TEMPORAL_CLI_PATH: '/nowhere/temporal' };
+    const refused = async (...args: string[]) => {
+      const { code, err } = await project.start(args, env).ended;
+      expect({ args, code, err }).toEqual({ args, code: 2, err: expect.not.stringContaining('/nowhere/temporal') });
+      return err;
+    };
+    expect(await refused('run', '--id', 'broken', 'print')).toContain('A run with the id "broken" exists already');
+    expect(await refused('run', ' ')).toContain('The task is empty.');
+    expect(await refused('run', '--no-follow', 'print')).toContain('nobody would run the task');
+    expect(await refused('retry', 'broken')).toContain('perdure retry broken --ask-again');
+    expect(await refused('retry', 'nothing-like-it')).toContain('There is no run "nothing-like-it"');
+  });
+
   it('goes on from a cap with a raised limit', async () => {
     expect(await project.run('run', '--id', 'capped', '--max-steps', '1', 'refund refund')).toMatchObject({ code: 3 });
     const refused = await project.run('retry', 'capped');
