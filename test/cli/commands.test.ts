@@ -318,6 +318,22 @@ describe('cancel', () => {
     expect(asked).toEqual(['cancel run-4kx9mz']);
   });
 
+  it('starts the embedded server for a paused run, and waits for its end', async () => {
+    const unanswered = { at: '127.0.0.1:7233', advice: 'perdure dev' };
+    const cancelled: RunDescription = { ...ended, state: 'cancelled' };
+    const script = { looks: [running(), running(), running(), cancelled, cancelled], unanswered, embedded: true };
+    const { exitCode, err, asked } = await runScripted(['cancel', 'run'], script);
+    expect(asked).toEqual(['engine {}', 'cancel run-4kx9mz', 'stop']);
+    expect(err).toMatch(/run-4kx9mz cancelled {2}perdure show run-4kx9mz\n$/);
+    expect(exitCode).toBe(0);
+  });
+
+  it('starts none for a run that has ended', async () => {
+    const unanswered = { at: '127.0.0.1:7233', advice: 'perdure dev' };
+    const { asked } = await runScripted(['cancel', 'run'], { looks: [ended], unanswered, embedded: true });
+    expect(asked).toEqual(['cancel run-4kx9mz']);
+  });
+
   it('prints JSON with --json', async () => {
     expect(JSON.parse((await runScripted(['cancel', 'run', '--json'])).out)).toEqual({
       id: 'run-4kx9mz',
