@@ -3,6 +3,7 @@ import { checkToolSchema } from '../arguments/check-tool-schema.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { findConfigFile, loadConfig } from '../config/load-config.js';
 import { KEY_VARIABLES } from '../models/resolve-model.js';
+import { counted } from '../policy/counted.js';
 import { buildManifest } from '../tools/manifest.js';
 import type { Diagnosis, Finding } from './diagnosis.js';
 import { diagnoseServer } from './diagnose-server.js';
@@ -49,8 +50,7 @@ async function configuration(options: DiagnoseOptions, findings: Finding[]): Pro
   try {
     const config = await loadConfig({ ...placeOf(options), forReading: true });
     const file = configFile ?? findConfigFile(cwd) ?? 'the defaults';
-    const { length } = config.tools;
-    findings.push({ subject, status: 'ok', words: `${file} loads, ${length} ${length === 1 ? 'tool' : 'tools'}` });
+    findings.push({ subject, status: 'ok', words: `${file} loads, ${counted(config.tools.length, 'tool')}` });
     return config;
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);

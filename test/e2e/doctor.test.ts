@@ -89,6 +89,7 @@ const statusOf = ({ findings }: Diagnosis) => findings.map(({ subject, status })
 it('doctor names each thing that is missing before the first run, and what to type', async () => {
   const { code, out } = await perdure('doctor');
   expect(out).toMatch(/ok +versions +perdure \d/);
+  expect(out).toMatch(/ok +configuration +.* loads, 1 tool\n/);
   expect(out).toMatch(/ok +model +scripted:/);
   expect(out).toMatch(/warning +credentials +SHOP_API_KEY is not set here\n +→ export SHOP_API_KEY=/);
   expect(out).toMatch(/warning +store +.*there is no such file.*/);
@@ -206,7 +207,7 @@ describePostgres('with PostgreSQL', () => {
       const url = server.url(await server.createDatabase());
       const { code, out, err } = await perdure('store', 'copy', '--to', url);
       expect(out).toMatch(/^Store [0-9a-f]+ was moved: \d+ rows in \d+ tables\.\n$/);
-      expect(err).toMatch(/calls: 1 of 1 rows/);
+      expect(err).toMatch(/calls: 1 of 1 row\n/);
       expect(code).toBe(0);
       expect((await perdure('store', 'check')).err).toContain('it was moved to');
       const { stdout } = await promisify(execFile)(process.execPath, [bin, 'store', 'check', '--deep', '--json'], {

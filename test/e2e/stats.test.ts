@@ -141,7 +141,7 @@ describe('an agent whose calls failed in several ways', () => {
   it('is told of in tables to people, of one tool where they ask for it', async () => {
     const all = (await perdure('stats')).out;
     expect(all).toContain(
-      '4 calls in 1 run, 50 % succeeded, 3 steps a run (median 3, most 3), 1 of 1 failures corrected',
+      '4 calls in 1 run, 50 % succeeded, 3 steps a run (median 3, most 3), 1 of 1 failure corrected',
     );
     expect(all).toMatch(/^refund +2 +50 % +1 /m);
     expect(all).toMatch(/^\/cents +1 +refund$/m);
