@@ -166,7 +166,7 @@ it('store check and stats tell what is there', async () => {
     out: expect.stringContaining('Nothing is missing.') as string,
   });
   const sizes = await json<StoreSizes>('store', 'stats');
-  expect(sizes.biggestRuns).toMatchObject([{ workflowId: 'down', status: 'completed', steps: 2, calls: 1 }]);
+  expect(sizes.biggestRuns).toMatchObject([{ workflowId: 'down', status: 'completed', turns: 2, calls: 1 }]);
   expect((await perdure('store', 'stats')).out).toMatch(/BIGGEST RUNS +STATUS[^]*down +completed +2 +1/);
 });
 

@@ -52,17 +52,17 @@ export function renderCollection(collection: Collection, style: Style): string {
 /** The tables of `perdure store stats`. Ends without a line break. */
 export function renderSizes(sizes: StoreSizes, style: Style): string {
   const kinds = sizes.kinds.map(({ kind, rows, bytes }) => [kind, String(rows), formatBytes(bytes)]);
-  const runs = sizes.biggestRuns.map(({ workflowId, status, steps, calls, bytes }) => [
+  const runs = sizes.biggestRuns.map(({ workflowId, status, turns, calls, bytes }) => [
     oneLine(workflowId),
     status,
-    String(steps),
+    String(turns),
     String(calls),
     formatBytes(bytes),
   ]);
   return [
     `${sizes.store}: ${formatBytes(sizes.fileBytes)} on disk`,
     renderTable(['KIND', 'ROWS', 'CONTENT'], kinds, style),
-    ...(runs.length === 0 ? [] : [renderTable(['BIGGEST RUNS', 'STATUS', 'STEPS', 'CALLS', 'CONTENT'], runs, style)]),
+    ...(runs.length === 0 ? [] : [renderTable(['BIGGEST RUNS', 'STATUS', 'TURNS', 'CALLS', 'CONTENT'], runs, style)]),
   ].join('\n\n');
 }
 
