@@ -144,15 +144,21 @@ export class FailureRecords {
   }
 }
 
-/** The call as it stood with each outcome that was taken back, which came with the end of its last start before. */
+/**
+ * The call as it stood with each outcome that was taken back: since the end of its last start, or since a person's word after
+ * that, which no start belongs to.
+ */
 function formerRows(
   row: LedgerRow,
   attempts: readonly AttemptRecord[],
   takenBack: readonly TakenBackOutcome[],
 ): LedgerRow[] {
-  return takenBack.map(({ atMs, outcome }) => {
-    const ends = attempts.flatMap(({ endedAtMs }) => (endedAtMs !== undefined && endedAtMs <= atMs ? [endedAtMs] : []));
-    return { ...row, outcome, starts: outcome.attempts, updatedAtMs: ends.at(-1) ?? atMs };
+  return takenBack.map(({ atMs, outcome }, index) => {
+    const formerlyAtMs = takenBack[index - 1]?.atMs ?? 0;
+    const own = attempts.filter(({ startedAtMs }) => startedAtMs > formerlyAtMs && startedAtMs <= atMs);
+    const ends = own.flatMap(({ endedAtMs }) => (endedAtMs !== undefined && endedAtMs <= atMs ? [endedAtMs] : []));
+    const updatedAtMs = ends.at(-1) ?? (formerlyAtMs || atMs);
+    return { ...row, outcome, starts: Math.min(outcome.attempts, own.length), updatedAtMs };
   });
 }
 

@@ -105,7 +105,7 @@ function interventionLog(
 ): RunLogEntry[] {
   const { id, kind, atMs, by, note, former, calls } = intervention;
   const outcomes = calls.flatMap(({ key, outcome }) =>
-    outcome ? [formerOutcome(outcome, lastEnd(run, key, atMs), `${key}/outcome/${id}`)] : [],
+    outcome ? [formerOutcome(outcome, outcomeAtMs(run, key, atMs), `${key}/outcome/${id}`)] : [],
   );
   const endedAtMs = onServer.findLast((event) => event.type === 'closed' && event.atMs <= atMs)?.atMs ?? atMs;
   const end = former
@@ -143,10 +143,15 @@ function formerOutcome(outcome: Outcome, atMs: number, id: string): RunLogEntry 
   return { atMs, event: 'outcome', id, callId, tool, ...(attempts > 0 && { tookMs: elapsedMs }), said };
 }
 
-/** When the call's last start before `untilMs` ended; the outcome came with it. */
-function lastEnd(run: RunDescription, key: string, untilMs: number): number {
-  const ends = callOf(run, key)?.attempts.map(({ endedAtMs }) => endedAtMs ?? Infinity) ?? [];
-  return ends.filter((endedAtMs) => endedAtMs <= untilMs).at(-1) ?? untilMs;
+/** When the outcome was written that stood until `untilMs`: with the end of the last start, or by a person's word after it. */
+function outcomeAtMs(run: RunDescription, key: string, untilMs: number): number {
+  const ends = callOf(run, key)?.attempts.flatMap(({ endedAtMs }) => endedAtMs ?? []) ?? [];
+  const words = (run.interventions ?? []).filter((one) => one.calls.some((call) => call.key === key));
+  const before = [
+    ...ends.filter((atMs) => atMs <= untilMs),
+    ...words.map(({ atMs }) => atMs).filter((atMs) => atMs < untilMs),
+  ];
+  return before.length === 0 ? untilMs : Math.max(...before);
 }
 
 function callOf({ steps }: RunDescription, key: string): CallDescription | undefined {

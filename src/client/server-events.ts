@@ -31,8 +31,11 @@ function tellEvent(
   return isReset ? { type: 'reset', ...by(failed.identity), ...because(failed.failure?.message) } : undefined;
 }
 
+/** A reset is written by the server itself, which keeps nobody's name but what the reason holds. */
+const SERVER_ITSELF = 'history-service';
+
 function by(identity: string | null | undefined): { by?: string } {
-  return identity ? { by: identity } : {};
+  return identity && identity !== SERVER_ITSELF ? { by: identity } : {};
 }
 
 function because(reason: string | null | undefined): { reason?: string } {

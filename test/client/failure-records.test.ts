@@ -42,6 +42,21 @@ it('counts a failure that a retry took back beside the success that followed, ea
   expect((await records.stats({ withinMs: 7_200 })).all).toMatchObject({ calls: 1, failed: 0 });
 });
 
+it('counts no start twice where a person settled a call before it ran again', async () => {
+  const unknown = callOf({ callId: 'c1.0', failure: 'outcome_unknown', elapsedMs: 400 }).outcome!;
+  const settled = callOf({ callId: 'c1.0', failure: 'skipped', starts: 1 }).outcome!;
+  const row = { ...callOf({ callId: 'c1.0', starts: 2, elapsedMs: 20, atMs: 9_000 }) };
+  const attempts = [1_000, 5_000].map((startedAtMs, index) => ({
+    ...{ key: row.key, start: index + 1, worker: 'w', startedAtMs, endedAtMs: startedAtMs + 500 },
+  }));
+  const takenBack = [
+    { runKey: row.runKey, key: row.key, atMs: 3_000, outcome: unknown },
+    { runKey: row.runKey, key: row.key, atMs: 4_000, outcome: settled },
+  ];
+  const records = new FailureRecords(scriptedStore({ calls: { r1: [{ row, attempts }] }, takenBack }));
+  expect((await records.stats()).all).toMatchObject({ calls: 2, attempts: 2, notRun: 1, p50Ms: 20, p99Ms: 400 });
+});
+
 it('counts the steps of a run as the run itself does, whether it has ended or not', async () => {
   const calls = { r1: callsOf('r1', 2), r2: callsOf('r2', 2), r3: callsOf('r3', 2) };
   const counters = { steps: 3, calls: 2, inputTokens: 0, outputTokens: 0, costUsd: 0, failures: 0 };

@@ -3,6 +3,7 @@ import type { InterventionDescription, RunDescription } from '../../src/client/r
 import { runLog } from '../../src/client/run-log.js';
 import type { ServerEvent } from '../../src/client/run-server.js';
 import type { Outcome } from '../../src/contract/call.js';
+import type { Failure } from '../../src/contract/failure.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import { refusedRefund, sampleRun, START_MS } from '../cli/sample-run.js';
 
@@ -13,7 +14,7 @@ const capped: AgentRunResult = {
   counters: { steps: 2, calls: 3, inputTokens: 1, outputTokens: 1, costUsd: 0, failures: 2 },
 };
 
-const takenBack: Outcome = {
+const takenBack: Extract<Outcome, { failure: Failure }> = {
   callId: 'c2.1',
   tool: 'refund_payment',
   key: 'k1:bb',
@@ -75,6 +76,21 @@ describe("a run's log", () => {
     const said = lines(sampleRun({ interventions: [resolution] }));
     expect(said).toContain('5340 outcome c2.1 failed: auth_failed (AUTH_INVALID_001)');
     expect(said).toContain('8000 resolved c2.1 bert it happened');
+  });
+
+  it('puts the outcome of a person’s word where that was given, not where the last start ended', () => {
+    const resolution: InterventionDescription = {
+      ...{ id: 'i2', kind: 'resolution', atMs: START_MS + 8_000, by: 'bert', happened: false },
+      calls: [{ callId: 'c2.1', key: 'k1:bb', outcome: takenBack }],
+    };
+    const skipped: Outcome = {
+      ...takenBack,
+      failure: { ...takenBack.failure, class: 'skipped', code: 'TOOL_ABORT_002' },
+    };
+    const again = { ...retry, atMs: START_MS + 9_000, calls: [{ callId: 'c2.1', key: 'k1:bb', outcome: skipped }] };
+    const said = lines(sampleRun({ interventions: [resolution, again] }));
+    expect(said).toContain('5340 outcome c2.1 failed: auth_failed (AUTH_INVALID_001)');
+    expect(said).toContain('8000 outcome c2.1 failed: skipped (TOOL_ABORT_002)');
   });
 
   it('has what Temporal’s commands did', () => {

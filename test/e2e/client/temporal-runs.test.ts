@@ -114,6 +114,7 @@ describe('a run', () => {
       { type: 'reset', executionId: second, reason: expect.stringContaining('the test wants it') },
       { type: 'terminated', executionId: second, by: first?.by, reason: 'too slow' },
     ]);
+    expect((await asked()).find(({ type }) => type === 'reset')).not.toHaveProperty('by');
     expect((await runs.events(id, runKey)).filter(({ type }) => type === 'closed')).toHaveLength(2);
     expect(await runs.events(id, randomUUID())).toEqual([]);
     expect(await runs.events('nobody')).toEqual([]);
