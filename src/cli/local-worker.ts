@@ -14,7 +14,7 @@ import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { operatorLog } from '../operator-log.js';
 import type { FoundServer } from '../server/connection.js';
-import { ServerUnreachableError } from '../server/connection.js';
+import { refuseClosed, ServerUnreachableError } from '../server/connection.js';
 import { freePort } from '../server/free-port.js';
 import { startHealthEndpoint } from '../server/health-endpoint.js';
 import { createWorker, metricBuckets } from '../worker.js';
@@ -50,6 +50,8 @@ export interface LocalWorkerOptions extends WorkerEndpoints {
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const { config, server, logPath, taskQueue, withToolQueues = false, bind = '127.0.0.1' } = options;
   if (taskQueue !== undefined) requireNamed(taskQueue, config.tools);
+  // Before the SDK's runtime is there, which keeps a process without a worker from ending.
+  await refuseClosed(server);
   const logFile = logPath === undefined ? undefined : await openLog(logPath);
   const metrics = options.metricsPort === undefined ? undefined : await metricsAddress(bind, options.metricsPort);
   installRuntime(logFile ?? process.stderr, metrics);
@@ -149,9 +151,7 @@ async function connectWorker(server: FoundServer): Promise<NativeConnection> {
   try {
     return await NativeConnection.connect(server.worker);
   } catch (error) {
-    throw new ServerUnreachableError(`no Temporal server answers at ${server.address} (chosen by ${server.source})`, {
-      cause: error,
-    });
+    throw new ServerUnreachableError(server, error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 
