@@ -1,7 +1,3 @@
-import { createWriteStream, type WriteStream } from 'node:fs';
-import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import {
   DefaultLogger,
   NativeConnection,
@@ -12,7 +8,7 @@ import {
 import { pino } from 'pino';
 import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
-import { operatorLog } from '../operator-log.js';
+import { logDestination, operatorLog, type LogDestination } from '../operator-log.js';
 import type { FoundServer } from '../server/connection.js';
 import { refuseClosed, ServerUnreachableError } from '../server/connection.js';
 import { freePort } from '../server/free-port.js';
@@ -52,12 +48,13 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   if (taskQueue !== undefined) requireNamed(taskQueue, config.tools);
   // Before the SDK's runtime is there, which keeps a process without a worker from ending.
   await refuseClosed(server);
-  const logFile = logPath === undefined ? undefined : await openLog(logPath);
+  const logFile = logPath === undefined ? undefined : logDestination(logPath);
+  const destination = logFile ?? logDestination(2);
   const metrics = options.metricsPort === undefined ? undefined : await metricsAddress(bind, options.metricsPort);
-  installRuntime(logFile ?? process.stderr, metrics);
+  installRuntime(destination, metrics);
   const connection = await connectWorker(server);
   try {
-    const log = operatorLog(logFile ? { destination: logFile } : {});
+    const log = operatorLog({ destination });
     const worker = await createWorker({
       config,
       connection,
@@ -101,18 +98,11 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   }
 }
 
-async function openLog(path: string): Promise<WriteStream> {
-  await mkdir(dirname(path), { recursive: true });
-  const file = createWriteStream(path, { flags: 'a' });
-  await once(file, 'open');
-  return file;
-}
-
 /**
  * The SDK's own handling of signals is off: this program stops its client, its worker and its server in that order.
  * Its log has warnings only, its native part's as well, beside the operator's lines and in the same form.
  */
-function installRuntime(destination: NodeJS.WritableStream, metrics: string | undefined): void {
+function installRuntime(destination: LogDestination, metrics: string | undefined): void {
   const lines = pino({ name: 'temporal', level: 'warn', serializers: { error: pino.stdSerializers.err } }, destination);
   const write = ({ level, message, meta }: LogEntry): void => {
     if (level === 'ERROR') lines.error(meta ?? {}, message);

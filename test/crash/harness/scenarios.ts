@@ -27,14 +27,9 @@ function sleeperAt({ bench, bundlePath }: Scene, at: Moment, tool: PlainTool): R
 }
 
 async function judge({ bench, bundlePath }: Scene, program: Program): Promise<Violation[]> {
-  const { client, storePath, oracle } = bench;
-  const witnesses = new Witnesses({ client, storePath, oracleLog: oracle.logPath });
-  try {
-    const evidence = await witnesses.ask({ program, workflowId: program.name, cancelled: false });
-    return [...checkLaws(evidence), ...(await checkReplays([evidence], bundlePath))];
-  } finally {
-    witnesses.close();
-  }
+  await using witnesses = await Witnesses.open(bench);
+  const evidence = await witnesses.ask({ program, workflowId: program.name, cancelled: false });
+  return [...checkLaws(evidence), ...(await checkReplays([evidence], bundlePath))];
 }
 
 const mostRunMs = 30_000;
