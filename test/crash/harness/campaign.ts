@@ -239,7 +239,7 @@ class Campaign implements AsyncDisposable {
   async #startAndLoseReply({ name, script }: Program): Promise<void> {
     this.#clientWire.set('no-replies');
     const starting = this.#farClient.connection.withDeadline(Date.now() + 400, () =>
-      this.#bench.start(name, script, this.#farClient),
+      this.#bench.start(name, script, { client: this.#farClient }),
     );
     await starting.then(
       () => undefined,
