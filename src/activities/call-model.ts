@@ -26,6 +26,8 @@ import { requireStore } from './store-identity.js';
 /** The assistant's text as it stands in a run's history; the whole is in the transcript. */
 const textPreviewCharacters = 4_000;
 /** Half of what a payload may have. */
+/** Nobody waits for an execution that another has followed: it is closed, and the server offers its activities no more. */
+const overtakenDelayMs = 60_000;
 const mostTurnBytes = 1_048_576;
 
 /**
@@ -56,7 +58,9 @@ export async function callModel(
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
-  if (refused.length > 0) await store.recordOutcomes(refused);
+  if (refused.length > 0 && !(await store.recordOutcomes(refused, by))) {
+    throw notReady('the run has gone on in a later execution; this one asks for nothing more', overtakenDelayMs);
+  }
   const conversation = await conversations.upTo(input.head);
   const isUsedProviderId = conversations.usedProviderIds(input.head, conversation);
   const results = toolMessages(
@@ -68,7 +72,6 @@ export async function callModel(
 
   const agent = liveAgent(services, input.agent);
   const model = await modelFor(services, agent?.model ?? input.model);
-  // Appended, not copied: at 10,000 steps the list has 20,000 messages.
   conversation.push(...results);
   const question = questionOf(services, input, manifest, conversation);
   const reply = await askModel(services, {

@@ -11,7 +11,7 @@ export interface OfferedTool {
 /** One question to a model. */
 export interface ModelRequest {
   system: string;
-  /** The conversation from the root on, system messages excluded. */
+  /** The conversation from the root on, system messages excluded. To be read while `complete` runs: it grows with the run. */
   messages: TranscriptMessage[];
   /** Empty on the last turn. */
   tools: OfferedTool[];

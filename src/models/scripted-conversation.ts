@@ -17,7 +17,8 @@ export class ScriptedConversation {
   constructor(request: Pick<ModelRequest, 'messages' | 'tools'>) {
     this.messages = request.messages;
     this.tools = request.tools.map((tool) => tool.modelName);
-    this.turn = request.messages.filter((message) => message.role === 'assistant').length;
+    // Counted, not collected: a long run asks for it at each of its steps.
+    this.turn = request.messages.reduce((turns, { role }) => turns + (role === 'assistant' ? 1 : 0), 0);
     this.task = request.messages.find((message) => message.role === 'user')?.text ?? '';
   }
 

@@ -47,7 +47,7 @@ export abstract class RequestStore implements WorkerStore {
   listTurns = (runKey: string, after = 0) => this.ask('listTurns', runKey, after);
   applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>
     this.ask('applyLedger', key, event, rendered);
-  recordOutcomes = (outcomes: RecordedOutcome[]) => this.ask('recordOutcomes', outcomes);
+  recordOutcomes = (outcomes: RecordedOutcome[], by?: AskingExecution) => this.ask('recordOutcomes', outcomes, by);
   getCall = (key: string) => this.ask('getCall', key);
   listCalls = (runKey: string) => this.ask('listCalls', runKey);
   listCallsSince = (page: CallPage) => this.ask('listCallsSince', page);

@@ -24,6 +24,7 @@ import type {
   AskingExecution,
   IntervenedRun,
   Intervening,
+  RecordedOutcome,
   RunEnding,
   RunRecord,
   Store,
@@ -153,6 +154,15 @@ export function runOperations(
       calls.recordOutcomes(refused);
       updateEnd.run(result.status, JSON.stringify(result), by?.runId ?? null, by?.askedAtMs ?? 0, now(), runKey);
       return true;
+    },
+
+    recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): boolean {
+      const overtaken = outcomes.filter(({ runKey }) => {
+        const run = selectRun.get(runKey) as RunRow | undefined;
+        return run && isOvertaken(run, by);
+      });
+      calls.recordOutcomes(outcomes.filter((outcome) => !overtaken.includes(outcome)));
+      return overtaken.length === 0;
     },
 
     intervene({ runKey, intervention, run, ledger }: Intervening): IntervenedRun {

@@ -242,9 +242,10 @@ export interface Store {
   applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict>;
   /**
    * Stores outcomes that no body ran for (refused by the workflow), as `sealed` rows. A key that has an outcome keeps it; a
-   * key that somebody holds is sealed, so that a late result changes nothing.
+   * key that somebody holds is sealed, so that a late result changes nothing. Returns false, and leaves out the outcomes
+   * concerned, where a later execution has gone on with the run: it may have the same calls run.
    */
-  recordOutcomes(outcomes: RecordedOutcome[]): Promise<void>;
+  recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): Promise<boolean>;
   getCall(key: string): Promise<CallRecord | undefined>;
   /** In the order of the calls. */
   listCalls(runKey: string): Promise<CallRecord[]>;

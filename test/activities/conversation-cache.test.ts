@@ -68,6 +68,27 @@ describe('the conversation cache', () => {
     expect(await cache.upTo('a')).toEqual([said('a')]);
   });
 
+  it('takes up what the turn that borrowed a list has appended to it', async () => {
+    const { cache, reads } = chains({ a: ['a'] });
+    const borrowed = await cache.upTo('a');
+    const result = said('result');
+    borrowed.push(result);
+    cache.extend('a', [result, said('answer')], 'b');
+    expect(await cache.upTo('b')).toEqual(['a', 'result', 'answer'].map(said));
+    expect(reads).toEqual(['a']);
+  });
+
+  it('keeps two turns apart that ask at the same time after the same head', async () => {
+    const { cache } = chains({ a: ['a'] });
+    const [first, second] = [await cache.upTo('a'), await cache.upTo('a')];
+    first.push(said('left'));
+    const right = said('right');
+    second.push(right);
+    cache.extend('a', [right, said('answer')], 'right');
+    expect(first).toEqual(['a', 'left'].map(said));
+    expect(await cache.upTo('right')).toEqual(['a', 'right', 'answer'].map(said));
+  });
+
   it('keeps two branches of one head apart', async () => {
     const { cache } = chains({ a: ['a'] });
     await cache.upTo('a');

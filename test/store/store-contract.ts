@@ -170,7 +170,10 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         });
         expect(await store.finishRun('r1', endOf('failed'), late)).toBe(false);
         expect(await store.getRun('r1')).toMatchObject({ status: 'running' });
+        expect(await store.recordOutcomes(late.refused, execution(1))).toBe(false);
         expect(await store.getCall('k1')).toBeUndefined();
+        expect(await store.recordOutcomes([recordedOf('k2', 'r1', 'c1.1')], execution(2))).toBe(true);
+        expect(await store.getCall('k2')).toMatchObject({ row: { state: 'sealed' } });
 
         expect(await store.finishRun('r1', endOf('completed'), { by: execution(2) })).toBe(true);
         expect(await store.finishRun('r1', endOf('failed'), late)).toBe(false);
