@@ -39,7 +39,7 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
         started(
           startWorker('perdure', [address, namespace], {
             nodeArgs: profiling('perdure'),
-            env: { ...env, BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs) },
+            env: { BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs), ...env },
           }),
         ),
     });
