@@ -10,7 +10,7 @@ import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { logDestination, operatorLog, type LogDestination } from '../operator-log.js';
 import type { FoundServer } from '../server/connection.js';
-import { ServerUnreachableError } from '../server/connection.js';
+import { refuseClosed, ServerUnreachableError } from '../server/connection.js';
 import { freePort } from '../server/free-port.js';
 import { startHealthEndpoint } from '../server/health-endpoint.js';
 import { createWorker, metricBuckets } from '../worker.js';
@@ -46,6 +46,8 @@ export interface LocalWorkerOptions extends WorkerEndpoints {
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const { config, server, logPath, taskQueue, withToolQueues = false, bind = '127.0.0.1' } = options;
   if (taskQueue !== undefined) requireNamed(taskQueue, config.tools);
+  // Before the SDK's runtime is there, which keeps a process without a worker from ending.
+  await refuseClosed(server);
   const logFile = logPath === undefined ? undefined : logDestination(logPath);
   const destination = logFile ?? logDestination(2);
   const metrics = options.metricsPort === undefined ? undefined : await metricsAddress(bind, options.metricsPort);
@@ -139,9 +141,7 @@ async function connectWorker(server: FoundServer): Promise<NativeConnection> {
   try {
     return await NativeConnection.connect(server.worker);
   } catch (error) {
-    throw new ServerUnreachableError(`no Temporal server answers at ${server.address} (chosen by ${server.source})`, {
-      cause: error,
-    });
+    throw new ServerUnreachableError(server, error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 

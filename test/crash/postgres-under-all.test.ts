@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { startComposeStack } from '../support/compose-stack.js';
 import { describeCompose } from '../support/describe-compose.js';
 import { Witnesses, type RunEvidence } from './harness/evidence.js';
-import { isServerAway } from './harness/killer.js';
+import { isServerAway } from './harness/operations.js';
 import { checkLaws } from './harness/laws.js';
 import { makeProgram, programOf, type Program } from './harness/program.js';
 import { Random } from './harness/random.js';

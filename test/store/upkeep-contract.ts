@@ -346,7 +346,7 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
       expect(kinds.get('bodies')?.bytes).toBeGreaterThan(1_002);
       expect(kinds.get('calls')?.rows).toBe(7);
       expect(sizes.fileBytes).toBeGreaterThan(0);
-      expect(sizes.biggestRuns).toMatchObject([{ runKey: 'big', workflowId: 'wf-big', steps: 5, calls: 6 }]);
+      expect(sizes.biggestRuns).toMatchObject([{ runKey: 'big', workflowId: 'wf-big', turns: 5, calls: 6 }]);
       expect(sizes.biggestRuns[0]?.bytes).toBeGreaterThan(1_000);
     });
   });

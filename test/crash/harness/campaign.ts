@@ -4,12 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import type { Perdure } from '../../../src/client/perdure-client.js';
+import { PerdureError } from '../../../src/client/perdure-error.js';
 import { startDevServer, type DevServer } from '../../../src/server/dev-server.js';
+import { perdureOf } from '../../support/perdure-of.js';
 import { CrashBench, workflowBundle } from '../support/crash-bench.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { Witnesses, type RunEvidence } from './evidence.js';
-import { isServerAway, strikeUntil } from './killer.js';
+import { strikeUntil } from './killer.js';
 import { checkLaws, type Violation } from './laws.js';
+import { isServerAway } from './operations.js';
 import { makeProgram, type Program } from './program.js';
 import { Random } from './random.js';
 import { checkReplays } from './replays.js';
@@ -48,6 +52,8 @@ interface StartedRun {
   program: Program;
   workflowId: string;
   cancelled: boolean;
+  /** Whoever cancelled it has it go on when it has ended. */
+  goesOn: boolean;
   ended: boolean;
 }
 
@@ -88,6 +94,7 @@ class Campaign implements AsyncDisposable {
   /** The way of one client to the server, whose replies may be eaten. */
   readonly #clientWire: TcpProxy;
   readonly #farClient: Client;
+  readonly #perdure: Perdure;
   readonly #runs: StartedRun[] = [];
   readonly #waiting = new Set<Promise<void>>();
   readonly #disposal: AsyncDisposableStack;
@@ -104,6 +111,7 @@ class Campaign implements AsyncDisposable {
   }) {
     const { bench, options, backendWire, clientWire, farClient, wires, disposal } = fields;
     this.#bench = bench;
+    this.#perdure = perdureOf(bench);
     this.#options = options;
     this.#backendWire = backendWire;
     this.#clientWire = clientWire;
@@ -191,6 +199,7 @@ class Campaign implements AsyncDisposable {
         const run = this.#faults.pick(open);
         const cancel = async (): Promise<void> => {
           run.cancelled = true;
+          run.goesOn = this.#faults.chance(0.5);
           await this.#bench.client.workflow.getHandle(run.workflowId).cancel();
         };
         return { workflowId: run.workflowId, cancel };
@@ -220,7 +229,7 @@ class Campaign implements AsyncDisposable {
         await sleep(200);
       }
     }
-    const run: StartedRun = { program, workflowId: name, cancelled: false, ended: false };
+    const run: StartedRun = { program, workflowId: name, cancelled: false, goesOn: false, ended: false };
     this.#runs.push(run);
     const waiting = this.#untilEnded(run);
     this.#waiting.add(waiting);
@@ -231,7 +240,7 @@ class Campaign implements AsyncDisposable {
   async #startAndLoseReply({ name, script }: Program): Promise<void> {
     this.#clientWire.set('no-replies');
     const starting = this.#farClient.connection.withDeadline(Date.now() + 400, () =>
-      this.#bench.start(name, script, this.#farClient),
+      this.#bench.start(name, script, { client: this.#farClient }),
     );
     await starting.then(
       () => undefined,
@@ -248,11 +257,25 @@ class Campaign implements AsyncDisposable {
         const { status } = await this.#bench.client.workflow.getHandle(run.workflowId).describe();
         // Terminated is what a reset leaves of the execution before; the newest one then runs.
         if (status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW') continue;
-        break;
+        if (!run.goesOn) break;
+        await this.#retry(run);
       } catch (error) {
         if (!isServerAway(error)) throw error;
       }
     }
     run.ended = true;
+  }
+
+  /** `perdure retry`; once more later where the server is away. A run that had not begun, or has its answer, stays as it is. */
+  async #retry(run: StartedRun): Promise<void> {
+    try {
+      await this.#perdure.retry(await this.#perdure.get(run.workflowId));
+      run.cancelled = false;
+      this.strikes.add({ row: '12 perdure retry after cancel', kills: 0 });
+    } catch (error) {
+      if (!(error instanceof PerdureError)) throw error;
+      if (error.code === 'server_unreachable') return;
+    }
+    run.goesOn = false;
   }
 }

@@ -34,6 +34,8 @@ export interface Execution {
   /** Input of the workflow. */
   input: JsonObject;
   activities: ActivityEvidence[];
+  /** It was asked to cancel. */
+  cancelRequested: boolean;
   /** How it closed, as the event's name says it. */
   closed: 'completed' | 'failed' | 'cancelled' | 'terminated' | 'continued' | 'open';
   result?: Json;
@@ -215,12 +217,13 @@ function millisecondsOf({ eventTime }: HistoryEvent): number {
 }
 
 function readExecution(runId: string, history: History): Execution {
-  const execution: Execution = { runId, history, input: {}, activities: [], closed: 'open' };
+  const execution: Execution = { runId, history, input: {}, activities: [], cancelRequested: false, closed: 'open' };
   const byId = new Map<number, ActivityEvidence>();
   for (const event of history.events ?? []) {
     const at = Number(event.eventId);
     const started = event.workflowExecutionStartedEventAttributes;
     if (started) execution.input = payload(started.input) as JsonObject;
+    if (event.workflowExecutionCancelRequestedEventAttributes) execution.cancelRequested = true;
     const scheduled = event.activityTaskScheduledEventAttributes;
     if (scheduled) {
       const activity: ActivityEvidence = {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { TcpProxy } from '../support/tcp-proxy.js';
+import { isServerAway, resetSomeActivity, resetToSomeTask } from './operations.js';
 import type { Random } from './random.js';
 import type { Strikes } from './strikes.js';
 import { oversleepMs, type WorkerSlot } from './worker-slot.js';
@@ -32,6 +33,7 @@ const faults: readonly (readonly [weight: number, fault: Fault])[] = [
   [4, resetWorkflow],
   [4, resetActivity],
   [2, cancelRun],
+  [3, signalRun],
 ];
 
 /** Strikes until told to end, one thing at a time. */
@@ -116,48 +118,16 @@ async function cutBackend({ backendWire }: Targets, random: Random): ReturnType<
   return { row, kills: 0 };
 }
 
-/** To a workflow task of its own past, while whatever it does is under way. */
 async function resetWorkflow({ client, openRun }: Targets, random: Random): ReturnType<Fault> {
   const run = openRun();
-  if (!run) return undefined;
-  try {
-    const { events } = await client.workflow.getHandle(run.workflowId).fetchHistory();
-    const tasks = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
-    const task = tasks.length > 0 ? random.pick(tasks) : undefined;
-    if (!task?.eventId) return undefined;
-    await client.workflowService.resetWorkflowExecution({
-      namespace: client.options.namespace,
-      workflowExecution: { workflowId: run.workflowId },
-      workflowTaskFinishEventId: task.eventId,
-      requestId: `reset-${run.workflowId}-${String(task.eventId)}-${Date.now()}`,
-      reason: 'the crash harness',
-    });
-  } catch (error) {
-    // It may just have ended, or the server may be away.
-    if (isServerAway(error)) return undefined;
-    throw error;
-  }
-  return { row: '12 workflow reset', kills: 0 };
+  const isDone = run && (await resetToSomeTask(client, run.workflowId, random));
+  return isDone ? { row: '12 workflow reset', kills: 0 } : undefined;
 }
 
 async function resetActivity({ client, openRun }: Targets, random: Random): ReturnType<Fault> {
   const run = openRun();
-  if (!run) return undefined;
-  try {
-    const { raw } = await client.workflow.getHandle(run.workflowId).describe();
-    const pending = raw.pendingActivities ?? [];
-    const id = pending.length > 0 ? random.pick(pending).activityId : undefined;
-    if (!id) return undefined;
-    await client.workflowService.resetActivity({
-      namespace: client.options.namespace,
-      execution: { workflowId: run.workflowId },
-      id,
-    });
-  } catch (error) {
-    if (isServerAway(error)) return undefined;
-    throw error;
-  }
-  return { row: '12 activity reset', kills: 0 };
+  const isDone = run && (await resetSomeActivity(client, run.workflowId, random));
+  return isDone ? { row: '12 activity reset', kills: 0 } : undefined;
 }
 
 async function cancelRun({ openRun }: Targets): ReturnType<Fault> {
@@ -172,9 +142,17 @@ async function cancelRun({ openRun }: Targets): ReturnType<Fault> {
   return { row: '12 cancel', kills: 0 };
 }
 
-/** The run is gone or closed, or nobody answers: what an operator would read and try again. */
-export function isServerAway(error: unknown): boolean {
-  const code = (error as { code?: unknown }).code ?? (error as { cause?: { code?: unknown } }).cause?.code;
-  // INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, UNAVAILABLE, and the SDK's own error of a workflow that is not there.
-  return [3, 4, 5, 14].includes(Number(code)) || (error as Error).name === 'WorkflowNotFoundError';
+/** Signals that no run has a handler for: whatever it does, and above all continuing as new, they come in between. */
+async function signalRun({ client, openRun }: Targets, random: Random): ReturnType<Fault> {
+  const run = openRun();
+  if (!run) return undefined;
+  try {
+    for (let left = random.integer(5, 40); left > 0; left -= 1) {
+      await client.workflow.getHandle(run.workflowId).signal('nobodys', left);
+    }
+  } catch (error) {
+    if (isServerAway(error)) return undefined;
+    throw error;
+  }
+  return { row: '11 signals that nobody handles', kills: 0 };
 }

@@ -7,8 +7,11 @@ import type { OracleLine } from '../support/oracle.js';
 import type { ActivityEvidence, Execution, Json, JsonObject, RunEvidence, StoredCall } from './evidence.js';
 import type { PlannedCall } from './program.js';
 
-/** P: one outcome, E: keyed effects, N: once effects, S: counters, K: keys, L: liveness, R: replay, B: attempts, F: final state. */
-export type Law = 'P' | 'E' | 'N' | 'S' | 'K' | 'L' | 'R' | 'B' | 'F';
+/**
+ * P: one outcome, E: keyed effects, N: once effects, S: counters, K: keys, C: cancellation, L: liveness, R: replay,
+ * B: attempts, F: final state.
+ */
+export type Law = 'P' | 'E' | 'N' | 'S' | 'K' | 'C' | 'L' | 'R' | 'B' | 'F';
 
 export interface Violation {
   law: Law;
@@ -31,7 +34,12 @@ export function checkLaws(run: RunEvidence): Violation[] {
     found.push({ law, workflowId: run.workflowId, what, ...(callId === undefined ? {} : { callId }) });
   };
   checkEnd(run, break_);
-  for (const execution of run.executions) checkTurns(run, execution, break_);
+  for (const execution of run.executions) {
+    checkTurns(run, execution, break_);
+    if (execution.cancelRequested && execution.closed === 'continued') {
+      break_('C', 'it was asked to cancel and continued as new');
+    }
+  }
   checkTranscript(run, break_);
   checkCounters(run, break_);
   checkKeys(run, break_);
@@ -268,8 +276,10 @@ function checkEffects({ tool }: PlannedCall, { lines, effects, end, state }: See
 }
 
 function checkAttempts(run: RunEvidence, row: StoredCall, lines: OracleLine[], wrong: Wrong): void {
-  // A call of an agent that was started again, because its parent was reset, has its attempts anew.
-  const courses = 1 + run.executions.filter(({ closed }) => closed === 'cancelled').length;
+  // Attempts are given anew by `perdure retry`, and to an agent that is started again because its parent was reset.
+  const resumed = run.executions.filter(({ input }) => input['resume'] !== undefined && !input['carried']).length;
+  const stopped = run.executions.filter(({ closed }) => closed === 'cancelled').length;
+  const courses = 1 + Math.max(resumed, stopped);
   if (lines.length > mostRequests * courses) wrong('B', `the backend was asked ${lines.length} times`);
   if (lines.length > row.starts) wrong('B', `the backend was asked ${lines.length} times in ${row.starts} starts`);
   if (row.outcome?.['attempts'] !== row.starts) {

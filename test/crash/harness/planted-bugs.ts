@@ -6,13 +6,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { repository } from '../support/crash-bench.js';
 import type { Law } from './laws.js';
 import {
+  attemptedTwiceAtOnce,
+  cancelledAtContinueAsNew,
   continuedAsNew,
   failing,
   killedAt,
   resetAfterwards,
   undisturbed,
   wokenAfterwards,
-  wokenBeside,
   type Scenario,
 } from './scenarios.js';
 
@@ -38,12 +39,13 @@ export const scenarios = {
     starts: 1,
     effects: 1,
   }),
-  'a worker that wakes up before its send beside another in its body': wokenBeside('confirmed', 'once'),
+  'two live attempts of one call, both wanted': attemptedTwiceAtOnce('once'),
   'a worker that wakes up with an answer when the run has ended': wokenAfterwards('once'),
   'a backend that fails each time': failing('keyed', { ended: 'server_error', starts: 2, effects: 1 }),
   'two calls at once and one after them': undisturbed('keyed', 'read'),
   'a run that has ended and is reset': resetAfterwards('once'),
   'a run that is continued as new': continuedAsNew,
+  'a run that is cancelled as it continues as new': cancelledAtContinueAsNew,
 } satisfies Record<string, Scenario>;
 
 export const plantedBugs: PlantedBug[] = [
@@ -62,6 +64,17 @@ export const plantedBugs: PlantedBug[] = [
       },
     ],
     scenario: 'a once call whose worker dies with the answer',
+    law: 'N',
+  },
+  {
+    name: 'a claim counts without its token and its lease',
+    edits: [
+      {
+        from: 'const holds = row.token === event.token && nowMs <= row.leaseUntilMs && !row.begun;',
+        to: 'const holds = true;',
+      },
+    ],
+    scenario: 'two live attempts of one call, both wanted',
     law: 'N',
   },
   {
@@ -126,6 +139,18 @@ export const plantedBugs: PlantedBug[] = [
     inWorkflow: true,
     scenario: 'a run that is continued as new',
     law: 'P',
+  },
+  {
+    name: 'continue-as-new loses the request to cancel that came meanwhile',
+    edits: [
+      {
+        from: 'so that a cancelled run leaves no call without its outcome.\n  run.throwIfCancelled();',
+        to: 'so that a cancelled run leaves no call without its outcome.',
+      },
+    ],
+    inWorkflow: true,
+    scenario: 'a run that is cancelled as it continues as new',
+    law: 'C',
   },
   {
     name: 'continue-as-new counts the step once more',

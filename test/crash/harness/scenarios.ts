@@ -3,10 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { resetWorkflow } from '../../support/reset-workflow.js';
 import { until, type CrashBench, type CrashRun, type CrashWorker } from '../support/crash-bench.js';
 import type { Failpoint, Moment } from '../support/failpoints.js';
-import { Witnesses } from './evidence.js';
-import { checkLaws, type Violation } from './laws.js';
+import { judge } from './judge.js';
+import type { Violation } from './laws.js';
 import { programOf, type PlainTool, type Program } from './program.js';
-import { checkReplays } from './replays.js';
 
 /** A place to run in: the bench, and the workflows that its workers run. */
 export interface Scene {
@@ -26,10 +25,12 @@ function sleeperAt({ bench, bundlePath }: Scene, at: Moment, tool: PlainTool): R
   return bench.sleeper({ at, tool, action: 'stop' }, { bundlePath, toolTimeoutMs: 4_000 });
 }
 
-async function judge({ bench, bundlePath }: Scene, program: Program): Promise<Violation[]> {
-  await using witnesses = await Witnesses.open(bench);
-  const evidence = await witnesses.ask({ program, workflowId: program.name, cancelled: false });
-  return [...checkLaws(evidence), ...(await checkReplays([evidence], bundlePath))];
+async function broken(
+  { bench, bundlePath }: Scene,
+  program: Program,
+  { workflowId = program.name, cancelled = false } = {},
+): Promise<Violation[]> {
+  return (await judge(bench, { program, workflowId, cancelled }, bundlePath)).violations;
 }
 
 const mostRunMs = 30_000;
@@ -54,7 +55,7 @@ export function undisturbed(...tools: PlainTool[]): Scenario {
     const program = programOf(name(scene), [tools.map((tool) => ({ tool, ...once })), [{ tool: 'read', ...once }]]);
     await worker(scene);
     await ended(scene, await scene.bench.start(program.name, program.script));
-    return await judge(scene, program);
+    return await broken(scene, program);
   };
 }
 
@@ -71,7 +72,7 @@ export function killedAt(
     await doomed.ended();
     await worker(scene);
     await ended(scene, run);
-    return await judge(scene, program);
+    return await broken(scene, program);
   };
 }
 
@@ -82,31 +83,42 @@ export function failing(tool: PlainTool, end: { ended: string; starts: number; e
     const program = programOf(name(scene), [[{ tool, ...end, backend }]]);
     await worker(scene);
     await ended(scene, await scene.bench.start(program.name, program.script));
-    return await judge(scene, program);
+    return await broken(scene, program);
   };
 }
 
-/** A worker stops at that moment, another takes over and is in the body when the first wakes up. */
-export function wokenBeside(at: Moment, tool: PlainTool): Scenario {
+/**
+ * A run that two servers go on with, as after a failover that left the old one alive: here two workflows that are one run.
+ * Its call has two attempts, both alive and both wanted by whoever is asked; nothing but the lease keeps them apart. One
+ * waits where its start is to be counted, until its lease has lapsed and the other is in the body.
+ */
+export function attemptedTwiceAtOnce(tool: PlainTool): Scenario {
   return async (scene) => {
     const { bench } = scene;
     const program = programOf(name(scene), [[{ tool, ...once }]]);
     await bench.oracle.mode(tool, { type: 'hold', times: 1 });
-    const sleeper = await sleeperAt(scene, at, tool);
+    const both = await worker(scene, [{ at: 'confirmed', tool, action: 'pause' }]);
     const run = await bench.start(program.name, program.script);
-    await sleeper.stopped();
-    await worker(scene);
-    await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the other’s request');
-    sleeper.signal('SIGCONT');
-    // As long as it may take to send what it must not send; on a busy machine a process wakes up slowly.
-    for (const giveUpAt = Date.now() + 6_000; Date.now() < giveUpAt; await sleep(50)) {
-      if ((await bench.oracle.arrivals(tool)).length > 1) break;
-    }
+    await both.reached('failpoint confirmed');
+    const twin = await bench.start(program.name, program.script, { workflowId: `${program.name}-twin` });
+    await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the request of the second');
+    both.resume();
+    // What it sends is not held.
+    const sends = async (): Promise<boolean> => (await bench.oracle.arrivals(tool)).length > 0;
+    await until(async () => (await sends()) || (await isTriedAgain(run)), 'the first has sent, or has been refused');
     await bench.oracle.release();
-    sleeper.signal('SIGKILL');
     await ended(scene, run);
-    return await judge(scene, program);
+    await ended(scene, twin);
+    return [
+      ...(await broken(scene, program)),
+      ...(await broken(scene, program, { workflowId: twin.handle.workflowId })),
+    ];
   };
+}
+
+async function isTriedAgain({ handle }: CrashRun): Promise<boolean> {
+  const { raw } = await handle.describe();
+  return raw.pendingActivities?.some(({ attempt }) => (attempt ?? 1) > 1) ?? false;
 }
 
 /** A worker stops with the answer in hand, and wakes up when the run has ended without it. */
@@ -120,7 +132,7 @@ export function wokenAfterwards(tool: PlainTool): Scenario {
     await ended(scene, run);
     sleeper.signal('SIGCONT');
     await sleep(1_500);
-    return await judge(scene, program);
+    return await broken(scene, program);
   };
 }
 
@@ -134,17 +146,33 @@ export function resetAfterwards(tool: PlainTool): Scenario {
     await ended(scene, run);
     await resetWorkflow(client, program.name, 'start');
     await ended(scene, run);
-    return await judge(scene, program);
+    return await broken(scene, program);
   };
 }
 
 /** Long enough to be continued as new, on a server that suggests it early. */
-export const continuedAsNew: Scenario = async (scene) => {
-  const program = programOf(
+function longProgram(scene: Scene): Program {
+  return programOf(
     name(scene),
-    Array.from({ length: 6 }, () => [{ tool: 'keyed', ...once }] as const).map((step) => [...step]),
+    Array.from({ length: 6 }, () => [{ tool: 'keyed', ...once } as const]),
   );
+}
+
+export const continuedAsNew: Scenario = async (scene) => {
+  const program = longProgram(scene);
   await worker(scene);
   await ended(scene, await scene.bench.start(program.name, program.script));
-  return await judge(scene, program);
+  return await broken(scene, program);
+};
+
+/** Somebody cancels it when its worker has decided to continue as new, and the server has not heard of that yet. */
+export const cancelledAtContinueAsNew: Scenario = async (scene) => {
+  const program = longProgram(scene);
+  const only = await worker(scene, [{ at: 'continue-as-new', action: 'stop' }]);
+  const run = await scene.bench.start(program.name, program.script);
+  await only.reached('failpoint continue-as-new');
+  await run.handle.cancel();
+  only.signal('SIGCONT');
+  await ended(scene, run);
+  return await broken(scene, program, { cancelled: true });
 };

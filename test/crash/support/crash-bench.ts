@@ -17,7 +17,7 @@ import type { CallRecord, Store } from '../../../src/store/store.js';
 import type { Failpoint } from './failpoints.js';
 import { Oracle } from './oracle.js';
 import { TcpProxy } from './tcp-proxy.js';
-import type { WorkerSettings } from './worker-process.js';
+import type { WorkerMessage, WorkerSettings } from './worker-process.js';
 
 /** Until a lost worker's claim can be taken over: lease and grace, and the server's own reaction. */
 export const heartbeatTimeoutMs = 2_000;
@@ -98,7 +98,16 @@ export class CrashWorker {
 
   /** Lets the calls go on that a failpoint has paused. */
   resume(): void {
-    this.#child.send({ resume: true });
+    this.#tell({ resume: true });
+  }
+
+  /** Failpoints from now on, instead of those that it has. A stopped worker hears of it when it wakes up. */
+  arm(failpoints: Failpoint[]): void {
+    this.#tell({ arm: failpoints });
+  }
+
+  #tell(message: WorkerMessage): void {
+    this.#child.send(message);
   }
 
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void {
@@ -225,12 +234,16 @@ export class CrashBench implements AsyncDisposable {
     return await this.start(`crash-${this.taskQueue}-${this.#runs}`, script);
   }
 
-  /** As `run`, under a name of the caller's; with `client`, by that one. */
-  async start(runKey: string, script: ScriptedReply[], client = this.client): Promise<CrashRun> {
+  /** As `run`, under a name of the caller's; with `client`, by that one. Its workflow is of the same name unless told otherwise. */
+  async start(
+    runKey: string,
+    script: ScriptedReply[],
+    { client = this.client, workflowId = runKey }: { client?: Client; workflowId?: string } = {},
+  ): Promise<CrashRun> {
     const input: AgentRunInput = { task: JSON.stringify(script), runKey };
     const handle = await client.workflow.start(AGENT_WORKFLOW_TYPE, {
       taskQueue: this.taskQueue,
-      workflowId: runKey,
+      workflowId,
       // What a task costs that was handed to a stopped worker.
       workflowTaskTimeout: '2s',
       args: [input],
@@ -260,15 +273,27 @@ export class CrashBench implements AsyncDisposable {
     failpoint: Failpoint,
     options: Partial<WorkerOptions> = {},
   ): Promise<CrashWorker & { stopped(): Promise<void> }> {
-    const wire = await TcpProxy.open(Number(this.server.address.split(':')[1]));
-    this.#wires.push(wire);
-    const worker = await this.worker([failpoint], { ...options, address: `127.0.0.1:${wire.port}` });
+    const worker = await this.onWire([failpoint], options);
     const stopped = async (): Promise<void> => {
       await worker.reached(`failpoint ${failpoint.at}`);
+      worker.cut();
+    };
+    return Object.assign(worker, { stopped });
+  }
+
+  /** As `worker`, on a wire of its own to the server; `cut` breaks its connections, and lets it make new ones. */
+  async onWire(
+    failpoints: Failpoint[] = [],
+    options: Partial<WorkerOptions> = {},
+  ): Promise<CrashWorker & { cut(): void }> {
+    const wire = await TcpProxy.open(Number(this.server.address.split(':')[1]));
+    this.#wires.push(wire);
+    const worker = await this.worker(failpoints, { ...options, address: `127.0.0.1:${wire.port}` });
+    const cut = (): void => {
       wire.set('cut');
       wire.set('pass');
     };
-    return Object.assign(worker, { stopped });
+    return Object.assign(worker, { cut });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

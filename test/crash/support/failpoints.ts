@@ -14,7 +14,7 @@ export type Moment =
   | 'confirmed'
   /** The start is counted, nothing is sent. */
   | 'begun'
-  /** In the body, at its first line. */
+  /** In the body, at its first line; where it connects first, between that and the request. */
   | 'in-body'
   /** In the body, with the backend's answer in hand. */
   | 'answered'

@@ -137,6 +137,8 @@ const server = createServer((request, response) => {
     answer(response, 400, { error: String(error) });
   });
 });
+// A connection outlasts any stall of whoever holds it.
+server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', () => {
   process.send?.({ port: (server.address() as AddressInfo).port });
 });

@@ -40,6 +40,9 @@ export interface WorkerSettings {
   maxCachedWorkflows?: number;
 }
 
+/** What a worker is told while it runs. */
+export type WorkerMessage = { resume: true } | { arm: Failpoint[] };
+
 const settings = JSON.parse(process.env['PERDURE_CRASH_WORKER'] as string) as WorkerSettings;
 
 async function post(path: string, body: unknown, signal: AbortSignal): Promise<Response> {
@@ -52,6 +55,8 @@ interface Input {
   kills?: boolean;
   /** Takes memory until there is none left. */
   hoards?: boolean;
+  /** Has an open connection to the backend when its body begins, as a busy process has: its send is one write. */
+  connected?: boolean;
   backend?: BackendStep[];
   /** Of text in the result, besides what the backend says. */
   resultBytes?: number;
@@ -67,6 +72,7 @@ function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>
         of: { type: 'string' },
         kills: { type: 'boolean' },
         hoards: { type: 'boolean' },
+        connected: { type: 'boolean' },
         backend: { type: 'array', items: { type: 'object' } },
         resultBytes: { type: 'integer' },
       },
@@ -83,6 +89,7 @@ function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>
       network_error: { baseDelayMs: 10, maxDelayMs: 20 },
     },
     execute: async (input, ctx) => {
+      if (input.connected) await (await post('/held', {}, ctx.signal)).json();
       reach('in-body', name);
       if (input.kills) process.kill(process.pid, 'SIGKILL');
       if (input.hoards) hoard();
@@ -175,7 +182,7 @@ async function tellingFailures(
 
 installFailpoints();
 arm(settings.failpoints);
-process.on('message', resumePaused);
+process.on('message', (told: WorkerMessage) => ('arm' in told ? arm(told.arm) : resumePaused()));
 
 // A test process that was killed must not leave its workers behind.
 process.on('disconnect', () => process.exit());
