@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { Client } from '@temporalio/client';
-import { temporal } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 
 /** Bytes of pages in use of a SQLite file, its log included; free pages do not count. 0 where there is no file. */
 export function databaseBytes(path: string): number {
@@ -49,7 +49,7 @@ async function continuedAs(
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace,
     execution: { workflowId, runId },
-    historyEventFilterType: temporal.api.enums.v1.HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+    historyEventFilterType: proto.temporal.api.enums.v1.HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
   });
   const continued = history?.events?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes;
   if (!continued?.newExecutionRunId) return undefined;

@@ -44,7 +44,7 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
         started(
           startWorker('perdure', [address, namespace], {
             nodeArgs: [...profiling('perdure'), ...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`])],
-            env: { ...env, BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs) },
+            env: { BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs), ...env },
           }),
         ),
     });

@@ -4,7 +4,7 @@ import { endlessScript } from 'perdure/testing';
 import { z } from 'zod';
 import { argumentsOf, resultOf } from '../workload.ts';
 
-const { BENCH_STORE = '', BENCH_HEARTBEAT_MS = '', BENCH_WAIT_MS = '0' } = process.env;
+const { BENCH_STORE = '', BENCH_HEARTBEAT_MS = '', BENCH_WAIT_MS = '0', BENCH_BACKEND = '' } = process.env;
 
 /** Reported, as most providers do; else the conversation's characters would be counted at each step. */
 const usage = { inputTokens: 1_000, outputTokens: 100 };
@@ -23,6 +23,18 @@ export default defineConfig({
   tools: [
     defineTool({ name: 'look_up', description: 'Looks something up.', effect: 'read', input, execute }),
     defineTool({ name: 'charge', description: 'Charges.', effect: { idempotent: 'key' }, input, execute }),
+    defineTool({
+      name: 'pay',
+      description: 'Pays, at a backend that counts.',
+      effect: { idempotent: 'key' },
+      input,
+      execute: async ({ query }, { idempotencyKey, signal }) => {
+        const headers = { 'idempotency-key': idempotencyKey };
+        const response = await fetch(BENCH_BACKEND, { method: 'POST', headers, signal });
+        await response.text();
+        return resultOf(query);
+      },
+    }),
     defineTool({
       name: 'slow',
       description: 'Takes a second.',
@@ -49,6 +61,6 @@ export default defineConfig({
   ],
   instructions: 'You look things up.',
   limits: { steps: null },
-  store: { path: BENCH_STORE },
+  store: BENCH_STORE.startsWith('postgres:') ? { url: BENCH_STORE } : { path: BENCH_STORE },
   worker: { heartbeatTimeoutMs: Number(BENCH_HEARTBEAT_MS) },
 });

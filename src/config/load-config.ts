@@ -64,11 +64,20 @@ async function evaluate(file: string): Promise<unknown> {
   // Imported late, because the entry itself exports this function.
   // eslint-disable-next-line perdure/import-boundaries -- configurations may import all that the entry exports
   const perdure: unknown = await import('../index.js');
-  const jiti = createJiti(pathToFileURL(file).href, { sourceMaps: true, virtualModules: { perdure } });
+  const load = (options: { fsCache?: false }): Promise<unknown> =>
+    createJiti(pathToFileURL(file).href, { sourceMaps: true, virtualModules: { perdure }, ...options }).import(file);
   try {
-    return await jiti.import(file);
+    return await load({}).catch((error: unknown) => {
+      // jiti keeps what it has compiled in a file, and gives up where there is no room for it.
+      if (!isDiskFull(error)) throw error;
+      return load({ fsCache: false });
+    });
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     throw new ConfigError('', moduleErrorWords(error, file), { cause: error });
   }
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }

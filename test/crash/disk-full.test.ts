@@ -1,12 +1,15 @@
 /** Disks of a few megabytes that are full: needs to mount them, as root or by sudo without a password. */
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { startDevServer } from '../../src/server/dev-server.js';
+import { Project } from '../support/command-line.js';
 import { CrashBench, until } from './support/crash-bench.js';
+import { callEnds, ending } from './support/endings.js';
 
 const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
 
@@ -53,20 +56,32 @@ async function openDisk(megabytes: number): Promise<Disk> {
   };
 }
 
+/** Failed starts that a worker's log tells of. */
+function failedStartsIn(path: string): number {
+  return readFileSync(path, 'utf8').split('"msg":"attempt failed"').length - 1;
+}
+
 const mountable = canMount();
 if (!mountable)
   console.warn('tests of full disks are passed over: mounting one needs root, or sudo without a password');
 
 describe.skipIf(!mountable)('a disk that is full', { timeout: 120_000 }, () => {
-  it.each(['keyed', 'once'])(
-    'of the store, while a %s body runs: the run waits, and ends once there is room',
-    async (tool) => {
+  it.each([
+    { of: 'the store', tool: 'keyed' },
+    { of: 'the store', tool: 'once' },
+    { of: 'large results', tool: 'once', input: { resultBytes: 200_000 } },
+  ])(
+    'of $of, while a $tool body runs: the run waits, and ends once there is room',
+    async ({ of, tool, input = {} }) => {
       await using disk = await openDisk(8);
       await using bench = await CrashBench.open();
-      const store = { path: join(disk.path, 'store.db') };
+      const store =
+        of === 'the store'
+          ? { path: join(disk.path, 'store.db') }
+          : { path: bench.storePath, blobs: { folder: join(disk.path, 'bodies') } };
       await bench.oracle.mode(tool, { type: 'hold' });
       const worker = await bench.worker([], { store });
-      const run = await bench.runCalls(tool);
+      const run = await bench.runCalls({ tool, input });
       await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
       await disk.fill();
       await bench.oracle.release();
@@ -78,6 +93,51 @@ describe.skipIf(!mountable)('a disk that is full', { timeout: 120_000 }, () => {
       expect(await bench.oracle.effects(tool)).toBe(1);
     },
   );
+
+  it('of the worker, for its log and temporary files: calls go on, and so does the log once there is room', async () => {
+    await using disk = await openDisk(16);
+    await using bench = await CrashBench.open();
+    const logPath = join(disk.path, 'worker.log');
+    const options = { logPath, env: { TMPDIR: disk.path, NODE_COMPILE_CACHE: join(disk.path, 'compiled') } };
+    const failing = { tool: 'keyed', input: { backend: [{ answer: '500' }] } };
+    const runOnceMore = async (): Promise<void> => {
+      const run = await bench.runCalls('once', failing);
+      expect(await run.result()).toMatchObject({ status: 'completed', answer: 'all done' });
+      expect(await callEnds(run)).toEqual([ending('succeeded', 1), ending('succeeded', 2)]);
+    };
+    const worker = await bench.worker([], options);
+    await runOnceMore();
+    expect(failedStartsIn(logPath)).toBe(1);
+
+    await disk.fill();
+    await runOnceMore();
+    expect(worker.isAlive).toBe(true);
+    expect(failedStartsIn(logPath)).toBe(1);
+    worker.signal('SIGKILL');
+    await worker.ended();
+    // One that starts without a byte to write.
+    const second = await bench.worker([], options);
+    await runOnceMore();
+
+    await disk.free();
+    await runOnceMore();
+    expect(second.isAlive).toBe(true);
+    // What it had to say meanwhile, and what it says now; the first one's words have died with it.
+    expect(failedStartsIn(logPath)).toBe(3);
+    expect([await bench.oracle.effects('once'), await bench.oracle.effects('keyed')]).toEqual([4, 4]);
+  });
+
+  it('of the temporary files of a process that starts: its configuration is loaded all the same', async () => {
+    await using disk = await openDisk(1);
+    await using project = await Project.open({
+      'perdure.config.ts': "import { defineConfig } from 'perdure';\nexport default defineConfig({ tools: [] });\n",
+    });
+    // Where what is compiled would be kept.
+    await mkdir(join(disk.path, 'jiti'));
+    await disk.fill();
+    const ended = await project.start(['tools', '--json'], { TMPDIR: disk.path }).ended;
+    expect(ended).toMatchObject({ code: 0, err: '' });
+  });
 
   it('of the Temporal server: the run goes on once there is room, and each effect happens once', async () => {
     await using disk = await openDisk(24);

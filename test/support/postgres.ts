@@ -153,6 +153,18 @@ export async function startPostgres({
     await server.ended;
   }
 
+  /** A process that was killed a moment ago is still connected until its end is noticed. */
+  async function connectionsLeft(): Promise<{ application_name: string }[]> {
+    for (let asked = 1; ; asked += 1) {
+      const left = await run<{ application_name: string }>(
+        'postgres',
+        "SELECT application_name FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+      );
+      if (left.length === 0 || asked === 20) return left;
+      await sleep(100);
+    }
+  }
+
   let databases = 0;
   await start();
   return {
@@ -172,10 +184,7 @@ export async function startPostgres({
     },
     crash: () => end('SIGQUIT'),
     async stop() {
-      const left = await run<{ application_name: string }>(
-        'postgres',
-        "SELECT application_name FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
-      ).finally(() => end('SIGINT'));
+      const left = await connectionsLeft().finally(() => end('SIGINT'));
       rmSync(folder, { recursive: true });
       if (left.length > 0) throw new Error(`${String(left.length)} connections to PostgreSQL were left open`);
     },

@@ -184,6 +184,8 @@ installFailpoints();
 arm(settings.failpoints);
 process.on('message', (told: WorkerMessage) => ('arm' in told ? arm(told.arm) : resumePaused()));
 
+// As the command has it (src/cli/main.ts): what this file itself says there may find the disk full.
+process.stderr.on('error', () => undefined);
 // A test process that was killed must not leave its workers behind.
 process.on('disconnect', () => process.exit());
 
