@@ -17,10 +17,12 @@ interface Mark {
 
 const tenths = 10;
 const pollMs = 100;
+/** What is in use at the end, and half as much again. */
+const heapMb = 112;
 
 /** One run of so many steps, across continue-as-new: whether its last tenth costs what its first did. */
 export async function measureLongRun(stage: Stage, steps: number): Promise<void> {
-  const worker = await stage.startPerdure();
+  const worker = await stage.startPerdure({ heapMb });
   const workflowId = `long-${randomUUID()}`;
   const handle = await stage.client.workflow.start('agentRun', {
     workflowId,
@@ -65,7 +67,7 @@ export async function measureLongRun(stage: Stage, steps: number): Promise<void>
     ['worker memory, MB', memory, 0],
   ];
   console.log(
-    `\n### One run of ${steps} steps\n\n` +
+    `\n### One run of ${steps} steps, on a worker with a heap of ${heapMb} MB\n\n` +
       table(
         ['', 'tenth 1', '2', '3', '4', '5', '6', '7', '8', '9', '10', 'last / first'],
         rows.map(([words, value, digits]) => [

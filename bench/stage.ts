@@ -12,7 +12,12 @@ export interface Stage {
   readonly storePath: string;
   readonly serverDbPath: string;
   startFloor(): Promise<WorkerProcess>;
-  startPerdure(options?: { heartbeatTimeoutMs?: number; env?: Record<string, string> }): Promise<WorkerProcess>;
+  /** `heapMb` bounds the heap of each of its threads; without, V8 lets garbage lie for as long as the machine has memory. */
+  startPerdure(options?: {
+    heartbeatTimeoutMs?: number;
+    heapMb?: number;
+    env?: Record<string, string>;
+  }): Promise<WorkerProcess>;
 }
 
 /** Sets the stage, runs the benchmark, and leaves nothing behind, whatever happens. */
@@ -35,10 +40,10 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
       storePath,
       serverDbPath: join(rootDir, '.perdure', 'temporal.db'),
       startFloor: () => started(startWorker('floor', [address, namespace], { nodeArgs: profiling('floor') })),
-      startPerdure: ({ heartbeatTimeoutMs = 10_000, env = {} } = {}) =>
+      startPerdure: ({ heartbeatTimeoutMs = 10_000, heapMb, env = {} } = {}) =>
         started(
           startWorker('perdure', [address, namespace], {
-            nodeArgs: profiling('perdure'),
+            nodeArgs: [...profiling('perdure'), ...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`])],
             env: { ...env, BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs) },
           }),
         ),

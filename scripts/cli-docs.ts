@@ -30,11 +30,12 @@ function exitSection(): string {
 
 function section(command: Command, program: Command): string {
   const help = command.createHelp();
-  const { examples } = notes(command) ?? { examples: [] };
+  const { examples, details = '' } = notes(command) ?? { examples: [] };
   const codes = exitsOf(command, program).map((name) => exitCodes[name]);
   return [
     `## \`${help.commandUsage(command).replace(' [options]', '').replace(' [command]', '')}\``,
     `${sentence(command.description())}.`,
+    details.replaceAll('\n', ' '),
     table(terms(command, help)),
     ['```sh', ...examples.map((line) => line.replace(/ {2}(?=\S)/, ' # ')), '```'].join('\n'),
     `Exit codes: ${codes.join(', ')}.`,

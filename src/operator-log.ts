@@ -5,13 +5,33 @@ import type { Redactor } from './policy/redaction.js';
 import { JsonWalk } from './results/to-json.js';
 import type { ToolLog } from './tools/tool.js';
 
+/** Of lines that cannot be written, so many bytes are kept. What comes on top of them is lost. */
+const keptBytes = 1_000_000;
+
+/** Where log lines go. */
+export interface LogDestination extends DestinationStream {
+  end(): void;
+}
+
+/**
+ * A file, by its path (made where there is none, with its folder), or an open descriptor. A line is written when the call
+ * returns; one that cannot be, because the disk is full or nobody reads any more, waits for the next line. It never throws:
+ * no call may fail, and no worker end, for its log. Throws where the file cannot be opened.
+ */
+export function logDestination(to: string | number): LogDestination {
+  const destination = pino.destination({ dest: to, sync: true, mkdir: true, maxLength: keptBytes });
+  // Without a listener it would be thrown at whoever logs. There is no other place to say it.
+  destination.on('error', () => undefined);
+  return destination;
+}
+
 /**
  * The operator's log: one JSON line per event on standard error, so that a tool's or the CLI's standard output stays
  * clean. Level from `PERDURE_LOG_LEVEL` (`debug`, `info`, `warn`, `error`, `silent`); default `info`.
  */
 export function operatorLog(options: { level?: string; destination?: DestinationStream } = {}): ToolLog {
   const level = options.level ?? process.env['PERDURE_LOG_LEVEL'] ?? 'info';
-  const logger = pino({ name: 'perdure', level }, options.destination ?? pino.destination({ dest: 2, sync: true }));
+  const logger = pino({ name: 'perdure', level }, options.destination ?? logDestination(2));
   return {
     debug: (message, fields) => logger.debug(fields ?? {}, message),
     info: (message, fields) => logger.info(fields ?? {}, message),

@@ -1,6 +1,9 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { operatorLog } from '../src/operator-log.js';
+import { logDestination, operatorLog } from '../src/operator-log.js';
 
 function lines(level?: string) {
   const written: Record<string, unknown>[] = [];
@@ -38,4 +41,27 @@ test('silent says nothing', () => {
   const { written, log } = lines('silent');
   log.error('no');
   expect(written).toEqual([]);
+});
+
+test('a file is made with its folder, and has each line once it was logged', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'perdure-log-'));
+  try {
+    const path = join(folder, 'deep', 'worker.log');
+    const destination = logDestination(path);
+    operatorLog({ destination }).warn('a');
+    expect(readFileSync(path, 'utf8')).toMatch(/^\{.*"msg":"a"\}\n$/);
+    destination.end();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a disk that is full stops nobody who logs, however much it is', () => {
+  const full = openSync('/dev/full', 'w');
+  try {
+    const log = operatorLog({ destination: logDestination(full) });
+    for (let line = 0; line < 100; line += 1) log.warn('x'.repeat(100_000));
+  } finally {
+    closeSync(full);
+  }
 });

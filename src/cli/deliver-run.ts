@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { RunDescription } from '../client/run-description.js';
 import type { RunHandle } from '../client/run-handle.js';
 import type { AgentRunResult } from '../contract/run.js';
 import { exitCodeOf, exitCodes } from './exit-code.js';
@@ -23,16 +24,19 @@ export function addDelivery(command: Command): Command {
     .addOption(jsonOption());
 }
 
-/** A run that was just started or goes on: follows it and prints its answer, or says where it can be seen. The exit code. */
+/**
+ * A run that was just started, or goes on from `since`: follows it and prints its answer, or says where it can be seen. The
+ * exit code.
+ */
 export async function deliverRun(
   platform: Platform,
   engine: Engine,
   run: RunHandle,
-  options: DeliverOptions,
+  options: DeliverOptions & { since?: RunDescription },
 ): Promise<number> {
   const follows = options.follow ?? (engine.embedded || platform.out.isTerminal);
   return follows
-    ? await follow(platform, engine, run, options.json ?? false)
+    ? await follow(platform, engine, run, options)
     : printStarted(platform, engine, run, options.json ?? false);
 }
 
@@ -48,13 +52,19 @@ function printStarted(platform: Platform, engine: Engine, run: RunHandle, json: 
   return exitCodes.done;
 }
 
-async function follow(platform: Platform, engine: Engine, run: RunHandle, json: boolean): Promise<number> {
+async function follow(
+  platform: Platform,
+  engine: Engine,
+  run: RunHandle,
+  { json = false, since }: { json?: boolean; since?: RunDescription },
+): Promise<number> {
   const { dim } = errStyle(platform).colours;
   const url = engine.client.runUrl(run);
   platform.err.write(`${dim(`${run.runId}${url === undefined ? '' : `  ${url}`}`)}\n`);
   if (engine.logPath !== undefined) platform.err.write(`${dim(`log in ${engine.logPath}`)}\n`);
 
-  const end = await followRun({ platform, client: engine.client, run, broken: engine.broken });
+  const { client, broken } = engine;
+  const end = await followRun({ platform, client, run, broken, ...(since && { since }) });
   if (end === 'detached') {
     platform.err.write(`${detachedWords(engine, run)}\n`);
     return exitCodes.detached;

@@ -3,6 +3,7 @@ import { PerdureError } from '../client/perdure-error.js';
 import { ConfigError } from '../config/config-error.js';
 import { StoreError } from '../store/store.js';
 import { exitCodes } from './exit-code.js';
+import { helpFor } from './program.js';
 import { printable } from './render/text-width.js';
 
 /** An error as a person is told it: one sentence, and what to type next. */
@@ -13,12 +14,14 @@ export interface Explanation {
 }
 
 /** Errors of the server's part, recognised by name: importing them would load the SDK to explain a typing mistake. */
-const NEXT_BY_NAME: Readonly<Record<string, string>> = {
-  ServerUnreachableError: 'Start the embedded server with: perdure dev - or correct TEMPORAL_ADDRESS.',
-  DevServerError: 'Try again, or use a server of your own with TEMPORAL_ADDRESS=host:port.',
-  DevServerRunningError: 'Use it: perdure run "…" - or add a worker: perdure worker',
-  TemporalCliError: 'Set TEMPORAL_CLI_PATH to the temporal command, or use a server with TEMPORAL_ADDRESS=host:port.',
-};
+const NEXT_BY_NAME: ReadonlyMap<string, string> = new Map([
+  ['DevServerError', 'Try again, or use a server of your own with TEMPORAL_ADDRESS=host:port.'],
+  ['DevServerRunningError', 'Use it: perdure run "…" - or add a worker: perdure worker'],
+  [
+    'TemporalCliError',
+    'Set TEMPORAL_CLI_PATH to the temporal command, or use a server with TEMPORAL_ADDRESS=host:port.',
+  ],
+]);
 
 /** Never throws, whatever was thrown. */
 export function explainError(error: unknown): Explanation {
@@ -33,16 +36,21 @@ export function explainError(error: unknown): Explanation {
     return explained(error.message, nextForStore(error), exitCodes.usage);
   }
   if (error instanceof CommanderError) {
-    return explained(error.message.replace(/^error: /, ''), 'perdure --help', exitCodes.usage);
+    return explained(error.message.replace(/^error: /, ''), helpFor(error), exitCodes.usage);
   }
   const name = error instanceof Error ? error.name : '';
-  const known = Object.hasOwn(NEXT_BY_NAME, name) ? NEXT_BY_NAME[name] : undefined;
+  const known = name === 'ServerUnreachableError' ? nextOf(error) : NEXT_BY_NAME.get(name);
   if (known !== undefined) return explained(messageOf(error), known, exitCodes.usage);
   return explained(messageOf(error), 'Run it again with PERDURE_DEBUG=1 to see where.', exitCodes.broken);
 }
 
 function explained(sentence: string, next: string | undefined, exitCode: number): Explanation {
   return { sentence: printable(sentence).trim(), ...(next !== undefined && { next }), exitCode };
+}
+
+/** What a `ServerUnreachableError` says itself: it knows where the address is from. */
+function nextOf(error: unknown): string | undefined {
+  return error instanceof Error && 'next' in error && typeof error.next === 'string' ? error.next : undefined;
 }
 
 function nextForStore(error: StoreError): string {

@@ -10,6 +10,8 @@ const LOOK_EVERY_MS = 300;
 const LOOK_SHARE = 1 / 10;
 /** A server that restarts is back within that time; after it a person should know. */
 const SERVER_SILENCE_MS = 30_000;
+/** Without a server there is only what workers elsewhere write to the store, and what another process starts. */
+const UNSERVED_LOOK_EVERY_MS = 2_000;
 /** How long nothing may happen before somebody looks for a worker, and again. */
 const QUIET_MS = 5_000;
 
@@ -21,12 +23,14 @@ export interface FollowOptions {
   broken: Promise<never>;
   /** Default: progress on standard error. */
   view?: RunView;
+  /** The run as it stood before: only what is new since then is shown. Default: all of it is new. */
+  since?: RunDescription;
 }
 
 /**
  * Shows a run's progress on standard error until the workflow has closed (`ended`) or a person pressed Ctrl-C
- * (`detached`). Rejects with `server_unreachable` where the
- * server is silent for 30 s.
+ * (`detached`). A client without a server shows what the store knows, and says so. Rejects with `server_unreachable` where
+ * a server is silent for 30 s.
  */
 export async function followRun(options: FollowOptions): Promise<'ended' | 'detached'> {
   const { platform } = options;
@@ -45,7 +49,7 @@ export async function followRun(options: FollowOptions): Promise<'ended' | 'deta
       if (interrupted) return 'detached';
       const tookMs = platform.nowMs() - lookedAtMs;
       const interrupt = new Promise<void>((resolve) => (wake = resolve));
-      const pauseMs = Math.max(LOOK_EVERY_MS, tookMs / LOOK_SHARE);
+      const pauseMs = Math.max(lookout.everyMs, tookMs / LOOK_SHARE);
       await Promise.race([platform.sleep(pauseMs), interrupt, options.broken]);
       if (interrupted) return 'detached';
     }
@@ -61,6 +65,8 @@ class Lookout {
   readonly #view: RunView;
   readonly #run: { look(): Promise<RunDescription> };
   #last: RunDescription | undefined;
+  /** The least pause between two looks. */
+  everyMs = LOOK_EVERY_MS;
   #answeredAtMs: number;
   #changedAtMs: number;
 
@@ -68,6 +74,7 @@ class Lookout {
     this.#options = options;
     this.#view = view;
     this.#run = options.client.follow(options.run);
+    this.#last = options.since;
     this.#answeredAtMs = options.platform.nowMs();
     this.#changedAtMs = this.#answeredAtMs;
   }
@@ -84,8 +91,18 @@ class Lookout {
     if (this.#view.show(this.#last, now)) this.#changedAtMs = this.#answeredAtMs;
     this.#last = now;
     if (isClosed(now)) return 'ended';
-    await this.#lookForWorker();
+    if (now.server) await this.#lookForWorker();
+    else this.#sayUnserved();
     return 'open';
+  }
+
+  /** Waiting in silence for what cannot come would look like a slow model. */
+  #sayUnserved(): void {
+    const { unanswered } = this.#options.client;
+    this.everyMs = UNSERVED_LOOK_EVERY_MS;
+    const why = unanswered ? `No Temporal server answers at ${unanswered.at}` : 'The server does not know this run';
+    const again = `showing what the store knows, looking again every ${UNSERVED_LOOK_EVERY_MS / 1_000} s.`;
+    this.#view.note(`${why}; ${again}${unanswered ? `\n${unanswered.advice}` : ''}`);
   }
 
   #bearSilence(error: unknown): 'open' {

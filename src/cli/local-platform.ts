@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openParts } from '../client/open-parts.js';
-import { Perdure } from '../client/perdure-client.js';
+import { noServerFound, Perdure } from '../client/perdure-client.js';
 import { PerdureError } from '../client/perdure-error.js';
 import type { Diagnosis } from '../client/diagnosis.js';
 import { openStoreUpkeep, type StoreUpkeep } from '../client/store-upkeep.js';
@@ -23,6 +23,7 @@ import type {
   Client,
   CompletionValues,
   Engine,
+  OpenEngineOptions,
   OpenWorkerOptions,
   Platform,
   RunningWorker,
@@ -32,6 +33,8 @@ import { StreamScreen } from './stream-screen.js';
 
 /** Who only looks is not kept waiting: the store knows nearly all of it. A server that is there answers in a fraction. */
 const LOOK_TIMEOUT_MS = 2_000;
+/** Nor is who wants something done: a server that takes longer is no use. */
+const CONNECT_TIMEOUT_MS = 3_000;
 
 /** As many as a shell can show. */
 const COMPLETED_RUNS = 100;
@@ -84,7 +87,7 @@ export class LocalPlatform implements Platform {
   }
 
   async loadTools(): Promise<ManifestTool[]> {
-    return buildManifest((await this.#loadConfig()).tools).tools;
+    return buildManifest((await this.#readConfig()).tools).tools;
   }
 
   async createProject(dir: string): Promise<CreatedProject> {
@@ -92,8 +95,8 @@ export class LocalPlatform implements Platform {
   }
 
   async completionValues({ run }: { run: string }): Promise<CompletionValues> {
-    const config = await this.#loadConfig();
-    const client = new Perdure(await openParts(config, undefined));
+    const config = await this.#readConfig();
+    const client = new Perdure(await openParts(config, noServerFound));
     try {
       const runs = await client.list({ limit: COMPLETED_RUNS });
       const steps = runs.some(({ id }) => id === run) ? (await client.describe(await client.get(run))).steps : [];
@@ -108,7 +111,7 @@ export class LocalPlatform implements Platform {
   }
 
   async *replay(executions: AsyncIterable<RecordedExecution>): AsyncGenerator<ReplayedExecution> {
-    const { workflowsPath } = await this.#loadConfig();
+    const { workflowsPath } = await this.#readConfig();
     // Loaded here, as the worker is: its native part would cost every other command half a second.
     const { replayLocally } = await import('./local-replay.js');
     yield* replayLocally({ workflowsPath, executions });
@@ -120,7 +123,7 @@ export class LocalPlatform implements Platform {
   }
 
   async openUpkeep(): Promise<StoreUpkeep> {
-    const config = await this.#loadConfig();
+    const config = await this.#readConfig();
     return await openStoreUpkeep(config, { env: this.#env, warn: (text) => this.err.write(`${text}\n`) });
   }
 
@@ -132,26 +135,30 @@ export class LocalPlatform implements Platform {
   }
 
   async openClient(): Promise<Client> {
-    const config = await this.#loadConfig();
+    const config = await this.#readConfig();
     const server = await resolveServer({ rootDir: config.rootDir, env: this.#env });
-    if (server.kind === 'none') return new Perdure(await openParts(config, undefined));
+    if (server.kind === 'none') return new Perdure(await openParts(config, { ...noServerFound, at: server.sought }));
     try {
       return new Perdure(await openParts(config, server, { connectTimeoutMs: LOOK_TIMEOUT_MS }));
     } catch (error) {
       if (!(error instanceof ServerUnreachableError)) throw error;
       this.err.write(`The server was not reached: ${error.message}\nWhat follows is what the store knew last.\n`);
-      return new Perdure(await openParts(config, undefined));
+      const at = `${server.address} (chosen by ${server.source})`;
+      return new Perdure(await openParts(config, { at, advice: error.next }));
     }
   }
 
-  async openEngine(options: { model?: string }): Promise<Engine> {
+  async openEngine({ model, check }: OpenEngineOptions): Promise<Engine> {
     const config = await this.#loadConfig();
     const found = await resolveServer({ rootDir: config.rootDir, env: this.#env });
-    // Elsewhere a worker has its own environment, and with it its own model; here it is this one's.
-    if (found.kind === 'none') await this.#requireModel(config, options.model);
+    if (found.kind === 'none') {
+      if (check) await this.#checkFirst(config, check);
+      // Elsewhere a worker has its own environment, and with it its own model; here it is this one's.
+      await this.#requireModel(config, model);
+    }
     const { server, started } = await this.#openServer(config);
     if (!started) {
-      const client = new Perdure(await openParts(config, server));
+      const client = new Perdure(await openParts(config, server, { connectTimeoutMs: CONNECT_TIMEOUT_MS }));
       return { client, embedded: false, broken: never(), stop: () => client.close() };
     }
     const logPath = workerLogPath(config);
@@ -162,6 +169,15 @@ export class LocalPlatform implements Platform {
       await worker.stop();
     };
     return { client, embedded: true, logPath, broken: worker.broken, stop };
+  }
+
+  async #checkFirst(config: ResolvedConfig, check: (client: Client) => Promise<void>): Promise<void> {
+    const client = new Perdure(await openParts(config, noServerFound));
+    try {
+      await check(client);
+    } finally {
+      await client.close();
+    }
   }
 
   async openWorker(options: OpenWorkerOptions): Promise<RunningWorker> {
@@ -194,8 +210,17 @@ export class LocalPlatform implements Platform {
   }
 
   async #loadConfig(): Promise<ResolvedConfig> {
+    return await loadConfig(this.#configPlace());
+  }
+
+  /** For commands that ask no model anything: a missing key is no reason not to look. */
+  async #readConfig(): Promise<ResolvedConfig> {
+    return await loadConfig({ ...this.#configPlace(), forReading: true });
+  }
+
+  #configPlace(): Parameters<typeof loadConfig>[0] {
     const file = this.#configFile;
-    return await loadConfig({ cwd: this.#cwd, env: this.#env, ...(file !== undefined && { file }) });
+    return { cwd: this.#cwd, env: this.#env, ...(file !== undefined && { file }) };
   }
 
   async #requireModel(config: ResolvedConfig, choice: string | undefined): Promise<void> {

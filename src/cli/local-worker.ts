@@ -1,7 +1,3 @@
-import { createWriteStream, type WriteStream } from 'node:fs';
-import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import {
   DefaultLogger,
   NativeConnection,
@@ -12,9 +8,9 @@ import {
 import { pino } from 'pino';
 import { PerdureError } from '../client/perdure-error.js';
 import type { ResolvedConfig } from '../config/config.js';
-import { operatorLog } from '../operator-log.js';
+import { logDestination, operatorLog, type LogDestination } from '../operator-log.js';
 import type { FoundServer } from '../server/connection.js';
-import { ServerUnreachableError } from '../server/connection.js';
+import { refuseClosed, ServerUnreachableError } from '../server/connection.js';
 import { freePort } from '../server/free-port.js';
 import { startHealthEndpoint } from '../server/health-endpoint.js';
 import { createWorker, metricBuckets } from '../worker.js';
@@ -50,12 +46,15 @@ export interface LocalWorkerOptions extends WorkerEndpoints {
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const { config, server, logPath, taskQueue, withToolQueues = false, bind = '127.0.0.1' } = options;
   if (taskQueue !== undefined) requireNamed(taskQueue, config.tools);
-  const logFile = logPath === undefined ? undefined : await openLog(logPath);
+  // Before the SDK's runtime is there, which keeps a process without a worker from ending.
+  await refuseClosed(server);
+  const logFile = logPath === undefined ? undefined : logDestination(logPath);
+  const destination = logFile ?? logDestination(2);
   const metrics = options.metricsPort === undefined ? undefined : await metricsAddress(bind, options.metricsPort);
-  installRuntime(logFile ?? process.stderr, metrics);
+  installRuntime(destination, metrics);
   const connection = await connectWorker(server);
   try {
-    const log = operatorLog(logFile ? { destination: logFile } : {});
+    const log = operatorLog({ destination });
     const worker = await createWorker({
       config,
       connection,
@@ -99,18 +98,11 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   }
 }
 
-async function openLog(path: string): Promise<WriteStream> {
-  await mkdir(dirname(path), { recursive: true });
-  const file = createWriteStream(path, { flags: 'a' });
-  await once(file, 'open');
-  return file;
-}
-
 /**
  * The SDK's own handling of signals is off: this program stops its client, its worker and its server in that order.
  * Its log has warnings only, its native part's as well, beside the operator's lines and in the same form.
  */
-function installRuntime(destination: NodeJS.WritableStream, metrics: string | undefined): void {
+function installRuntime(destination: LogDestination, metrics: string | undefined): void {
   const lines = pino({ name: 'temporal', level: 'warn', serializers: { error: pino.stdSerializers.err } }, destination);
   const write = ({ level, message, meta }: LogEntry): void => {
     if (level === 'ERROR') lines.error(meta ?? {}, message);
@@ -149,9 +141,7 @@ async function connectWorker(server: FoundServer): Promise<NativeConnection> {
   try {
     return await NativeConnection.connect(server.worker);
   } catch (error) {
-    throw new ServerUnreachableError(`no Temporal server answers at ${server.address} (chosen by ${server.source})`, {
-      cause: error,
-    });
+    throw new ServerUnreachableError(server, error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 

@@ -19,4 +19,6 @@ function endQuietlyWithReader(): void {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
   });
+  // A full disk, or nobody who reads: what cannot be said there must not end a run or a worker.
+  process.stderr.on('error', () => undefined);
 }

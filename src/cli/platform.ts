@@ -29,15 +29,18 @@ export interface Screen {
 export type Client = Pick<
   Perdure,
   | 'start'
+  | 'checkStart'
   | 'get'
   | 'list'
   | 'describe'
   | 'describeCall'
+  | 'serverEvents'
   | 'follow'
   | 'limitsOf'
   | 'transcript'
   | 'cancel'
   | 'retry'
+  | 'checkRetry'
   | 'resolve'
   | 'waitForResult'
   | 'hasWorker'
@@ -47,6 +50,7 @@ export type Client = Pick<
   | 'allHistories'
   | 'runUrl'
   | 'taskQueue'
+  | 'unanswered'
   | 'close'
 >;
 
@@ -96,6 +100,13 @@ export interface OpenWorkerOptions extends WorkerEndpoints {
   taskQueue?: string;
 }
 
+export interface OpenEngineOptions {
+  /** Checked for existence where the run's model is asked in this process. */
+  model?: string;
+  /** Asked with a client of the store alone before a server is started: rejects where that would be in vain. */
+  check?: (client: Client) => Promise<void>;
+}
+
 export interface Platform {
   readonly out: Screen;
   readonly err: Screen;
@@ -122,8 +133,8 @@ export interface Platform {
   diagnose(): Promise<Diagnosis>;
   /** A client of the store, and of a server where one answers. */
   openClient(): Promise<Client>;
-  /** A client of a server; starts the embedded one with a worker where there is none. `model` is checked for existence. */
-  openEngine(options: { model?: string }): Promise<Engine>;
+  /** A client of a server; starts the embedded one with a worker where there is none. */
+  openEngine(options: OpenEngineOptions): Promise<Engine>;
   /** A worker for the server that is there; with `embed`, for an embedded one that is started. */
   openWorker(options: OpenWorkerOptions): Promise<RunningWorker>;
 }

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, type CommanderError } from 'commander';
 import { addCancel } from './commands/cancel.js';
 import { addCompletion } from './commands/completion.js';
 import { addDev } from './commands/dev.js';
@@ -57,7 +57,6 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', ({ command }) => `\nExit codes:\n${exitLines(exitsOf(command, program))}`)
     .showSuggestionAfterError(true)
-    .exitOverride()
     .configureOutput({
       writeOut: (text) => platform.out.write(text),
       writeErr: (text) => platform.err.write(text),
@@ -74,7 +73,26 @@ export function makeProgram(platform: Platform, version: string, finish: (exitCo
     program.commandsGroup(title);
     for (const add of commands) add(program, { platform, finish });
   }
+  for (const command of allOf(program)) {
+    command.exitOverride((error) => {
+      refusedBy.set(error, command);
+      throw error;
+    });
+  }
   return program.commandsGroup('Help:');
+}
+
+const refusedBy = new WeakMap<CommanderError, Command>();
+
+/** What to type to read how the command that refused its words is used. */
+export function helpFor(error: CommanderError): string {
+  const names: string[] = [];
+  for (let command = refusedBy.get(error); command?.parent; command = command.parent) names.unshift(command.name());
+  return ['perdure', ...names, '--help'].join(' ');
+}
+
+function allOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allOf)];
 }
 
 /** How a command may end, least exit code first. The program as a whole may end in each way. */

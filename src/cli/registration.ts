@@ -17,6 +17,8 @@ export type AddCommand = (program: Command, context: CommandContext) => void;
 export interface CommandNotes {
   /** Command lines as a person types them, one a line, with an optional remark after two spaces. */
   examples: readonly string[];
+  /** What the description leaves open, in whole sentences. */
+  details?: string;
   /** How it may end, besides 0, `usage` and `broken`, which every command may. */
   exits?: readonly ExitName[];
 }
@@ -26,7 +28,9 @@ const notesOf = new WeakMap<Command, CommandNotes>();
 /** Adds examples and exit codes to a command's help, and keeps them for the documentation. */
 export function withNotes(command: Command, notes: CommandNotes): Command {
   notesOf.set(command, notes);
-  return command.addHelpText('after', () => `\nExamples:\n${notes.examples.map((line) => `  ${line}`).join('\n')}`);
+  const details = notes.details === undefined ? [] : [`\n${notes.details}`];
+  const examples = ['\nExamples:', ...notes.examples.map((line) => `  ${line}`)];
+  return command.addHelpText('after', () => [...details, ...examples].join('\n'));
 }
 
 export function notes(command: Command): CommandNotes | undefined {

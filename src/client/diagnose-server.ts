@@ -2,7 +2,13 @@ import type { Connection } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import type { ResolvedConfig } from '../config/config.js';
 import { taskQueueFor } from '../contract/task-queue.js';
-import { connectClient, resolveServer, type FoundServer } from '../server/connection.js';
+import {
+  connectClient,
+  resolveServer,
+  ServerUnreachableError,
+  type FoundServer,
+  unreachableAdvice,
+} from '../server/connection.js';
 import { checkSearchAttributes, registerCommand } from '../server/search-attributes.js';
 import type { Finding } from './diagnosis.js';
 
@@ -11,6 +17,8 @@ const { TaskQueueType } = proto.temporal.api.enums.v1;
 /** A worker asks the server for work once a minute at least. */
 const silentAfterMs = 5 * 60_000;
 const mostSkewMs = 1_000;
+/** Who asks what is wrong wants to read it now. */
+const connectTimeoutMs = 3_000;
 
 /** Whether the server answers and knows namespace and search attributes, and who polls the store's task queue. */
 export async function diagnoseServer(
@@ -23,13 +31,14 @@ export async function diagnoseServer(
   try {
     const found = await resolveServer({ rootDir: config.rootDir, env });
     if (found.kind === 'none') {
-      const words = 'there is none: neither TEMPORAL_ADDRESS nor a profile, and nothing answers here';
+      const words = `there is none: neither TEMPORAL_ADDRESS nor a profile is set, none of this folder runs, and nothing answers at ${found.sought}`;
       return [{ subject: 'server', status: 'problem', words, next: 'perdure dev' }];
     }
     server = found;
-    connection = await connectClient(server);
+    connection = await connectClient(server, connectTimeoutMs);
   } catch (error) {
-    return [{ subject: 'server', status: 'problem', words: wordsOf(error), next: 'perdure dev' }];
+    const next = error instanceof ServerUnreachableError ? error.next : 'correct it and run perdure doctor again';
+    return [{ subject: 'server', status: 'problem', words: wordsOf(error), next }];
   }
   try {
     const findings = [await version(connection, server)];
@@ -40,7 +49,8 @@ export async function diagnoseServer(
     if (storeId !== undefined) findings.push(...(await workers(connection, server, taskQueueFor(storeId))));
     return findings;
   } catch (error) {
-    return [{ subject: 'server', status: 'problem', words: wordsOf(error), next: 'perdure doctor' }];
+    const words = `${server.address} (chosen by ${server.source}) answers, but not as a Temporal server: ${wordsOf(error)}`;
+    return [{ subject: 'server', status: 'problem', words, next: unreachableAdvice(server) }];
   } finally {
     await connection.close();
   }

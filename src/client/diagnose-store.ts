@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ResolvedConfig } from '../config/config.js';
+import { counted } from '../policy/counted.js';
 import type { BreakerState } from '../policy/breaker.js';
 import { checkStore } from '../store/check-store.js';
 import { countKinds } from '../store/measure-store.js';
@@ -50,7 +51,7 @@ async function contents(database: UpkeepDatabase, config: ResolvedConfig): Promi
     database.query<{ value: string | number }>("SELECT value FROM meta WHERE name = 'schema_version'"),
     checkStore(database),
   ]);
-  const rows = kinds.filter(({ rows: number }) => number > 0).map(({ kind, rows: number }) => `${number} ${kind}`);
+  const rows = kinds.flatMap(({ kind, rows: number }) => (number > 0 ? [counted(number, singularOf(kind), kind)] : []));
   const words = `${database.name} (${database.storeId}), schema ${String(meta?.value)}: ${rows.join(', ') || 'empty'}`;
   const store: Finding = { subject: 'store', status: 'ok', words };
   if (check.problems.length > 0) {
@@ -61,6 +62,10 @@ async function contents(database: UpkeepDatabase, config: ResolvedConfig): Promi
   }
   const keptFor = config.retention.closedRunsMs === null ? 'all runs are kept' : 'old runs go with perdure store gc';
   return [store, { subject: 'store', status: 'ok', words: `nothing is missing; ${keptFor}` }];
+}
+
+function singularOf(kind: string): string {
+  return kind.endsWith('ies') ? `${kind.slice(0, -3)}y` : kind.replace(/s$/, '');
 }
 
 async function writable(database: UpkeepDatabase): Promise<Finding> {
@@ -121,7 +126,7 @@ async function hiddenRetries(config: ResolvedConfig): Promise<Finding[]> {
     const { hiddenRetries: found, all } = await new FailureRecords(store).stats({ withinMs: recordsWithinMs });
     if (found.length === 0) {
       if (all.startsSeen === 0) return [];
-      const words = `${all.attemptsSeen} attempts seen by backends for ${all.startsSeen} made, in the last 7 days`;
+      const words = `${counted(all.attemptsSeen, 'attempt')} seen by backends for ${all.startsSeen} made, in the last 7 days`;
       return [{ subject: 'retries', status: 'ok', words }];
     }
     return found.map(({ kind, name, host, client, mostInOneStart, worst, remedy }): Finding => {

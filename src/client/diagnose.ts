@@ -3,6 +3,7 @@ import { checkToolSchema } from '../arguments/check-tool-schema.js';
 import type { ResolvedConfig } from '../config/config.js';
 import { findConfigFile, loadConfig } from '../config/load-config.js';
 import { KEY_VARIABLES } from '../models/resolve-model.js';
+import { counted } from '../policy/counted.js';
 import { buildManifest } from '../tools/manifest.js';
 import type { Diagnosis, Finding } from './diagnosis.js';
 import { diagnoseServer } from './diagnose-server.js';
@@ -25,7 +26,7 @@ export async function diagnose(options: DiagnoseOptions): Promise<Diagnosis> {
   const findings: Finding[] = [versions()];
   const config = await configuration(options, findings);
   if (!config) return { findings };
-  findings.push(...tools(config), model(config, options.env), ...credentials(config, options.env));
+  findings.push(...tools(config), await model(options), ...credentials(config, options.env));
   const store = await diagnoseStore(config);
   findings.push(...store.findings);
   findings.push(...(await diagnoseServer(config, options.env, store.storeId)));
@@ -44,12 +45,12 @@ function versions(): Finding {
 }
 
 async function configuration(options: DiagnoseOptions, findings: Finding[]): Promise<ResolvedConfig | undefined> {
-  const { cwd, env, configFile } = options;
+  const { cwd, configFile } = options;
   const subject = 'configuration';
   try {
-    const config = await loadConfig({ cwd, env, ...(configFile !== undefined && { file: configFile }) });
+    const config = await loadConfig({ ...placeOf(options), forReading: true });
     const file = configFile ?? findConfigFile(cwd) ?? 'the defaults';
-    findings.push({ subject, status: 'ok', words: `${file} loads, ${config.tools.length} tools` });
+    findings.push({ subject, status: 'ok', words: `${file} loads, ${counted(config.tools.length, 'tool')}` });
     return config;
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
@@ -66,7 +67,20 @@ function tools({ tools: configured }: ResolvedConfig): Finding[] {
   return [{ subject: 'tools', status: 'warning', words, next: 'perdure tools check' }];
 }
 
-function model({ model: configured }: ResolvedConfig, env: Environment): Finding {
+function placeOf({ cwd, env, configFile }: DiagnoseOptions): Parameters<typeof loadConfig>[0] {
+  return { cwd, env, ...(configFile !== undefined && { file: configFile }) };
+}
+
+/** Apart from the rest of the configuration: all else can be looked at without a model. */
+async function model(options: DiagnoseOptions): Promise<Finding> {
+  const { env } = options;
+  let configured: ResolvedConfig['model'];
+  try {
+    configured = (await loadConfig(placeOf(options))).model;
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    return { subject: 'model', status: 'problem', words, next: 'correct it and run perdure doctor again' };
+  }
   if (configured) {
     const provider = configured.name.split(':')[0] ?? '';
     const variable = KEY_VARIABLES.get(provider);

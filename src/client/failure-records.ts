@@ -1,8 +1,11 @@
 import { FailureStats, type FailureFigures } from '../stats/failure-stats.js';
 import type { Json } from '../contract/json.js';
 import { createRedactor, type Redactor } from '../policy/redaction.js';
+import { countSteps } from '../policy/resume-run.js';
 import { Corrections, stepOf } from '../stats/corrections.js';
-import type { CallRecord, Store } from '../store/store.js';
+import type { LedgerRow } from '../policy/ledger.js';
+import type { AttemptRecord, CallRecord, Store, TakenBackOutcome } from '../store/store.js';
+import { countersOf, describeOwnCalls } from './run-description.js';
 
 /** Which calls figures are made of. Default: all. */
 export interface StatsOptions {
@@ -35,6 +38,8 @@ export interface FailurePair {
 
 /** Calls that are read at once: a few megabytes where each has a failure. */
 const PAGE_CALLS = 500;
+/** Runs whose steps are asked for at once. */
+const RUNS_AT_ONCE = 50;
 
 /** What the store's calls tell of failures, over all runs. Reads page by page, and changes nothing. */
 export class FailureRecords {
@@ -48,12 +53,30 @@ export class FailureRecords {
 
   async stats({ withinMs, tool }: StatsOptions = {}): Promise<FailureFigures> {
     const stats = new FailureStats(tool === undefined ? {} : { tool });
-    for await (const { row, attempts } of this.#calls(withinMs)) stats.add(row, attempts);
-    if (tool === undefined) {
-      const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
-      stats.addTurnAttempts(await this.#store.listTurnAttempts({ sinceMs }));
+    const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+    const takenBack = Map.groupBy(await this.#store.listTakenBack({ sinceMs }), ({ key }) => key);
+    for await (const { row, attempts } of this.#calls(sinceMs)) {
+      const former = formerRows(row, attempts, takenBack.get(row.key) ?? []);
+      for (const one of former) if (one.updatedAtMs >= sinceMs) stats.addTakenBack(one);
+      const before = former.reduce((sum, { starts }) => sum + starts, 0);
+      stats.add({ ...row, starts: Math.max(0, row.starts - before) }, attempts);
     }
+    const runs = stats.runs();
+    for (let from = 0; from < runs.length; from += RUNS_AT_ONCE) {
+      const some = runs.slice(from, from + RUNS_AT_ONCE);
+      const steps = await Promise.all(some.map((runKey) => this.#stepsOf(runKey)));
+      some.forEach((runKey, index) => stats.setSteps(runKey, steps[index] ?? 0));
+    }
+    if (tool === undefined) stats.addTurnAttempts(await this.#store.listTurnAttempts({ sinceMs }));
     return stats.figures();
+  }
+
+  /** The same number as in the run's own description. */
+  async #stepsOf(runKey: string): Promise<number> {
+    const run = await this.#store.getRun(runKey);
+    if (run?.result) return run.result.counters.steps;
+    if (run && run.head !== '') return countSteps(await this.#store.listTurns(runKey));
+    return countersOf(describeOwnCalls(await this.#store.listCalls(runKey))).steps;
   }
 
   /**
@@ -62,7 +85,8 @@ export class FailureRecords {
    */
   async *pairs({ withinMs, tool }: StatsOptions = {}): AsyncGenerator<FailurePair> {
     const corrections = new Corrections();
-    for await (const { row } of this.#calls(withinMs)) {
+    const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+    for await (const { row } of this.#calls(sinceMs)) {
       if (tool !== undefined && row.tool !== tool) continue;
       for (const { failed } of corrections.add(row)) {
         const pair = await this.#pair(await this.#store.getCall(failed), row);
@@ -107,8 +131,7 @@ export class FailureRecords {
   }
 
   /** In the order of their first writing. */
-  async *#calls(withinMs: number | undefined): AsyncGenerator<CallRecord> {
-    const sinceMs = withinMs === undefined ? 0 : (await this.#store.now()) - withinMs;
+  async *#calls(sinceMs: number): AsyncGenerator<CallRecord> {
     for (let after: number | undefined = 0; after !== undefined;) {
       const page: Awaited<ReturnType<Store['listCallsSince']>> = await this.#store.listCallsSince({
         sinceMs,
@@ -119,6 +142,24 @@ export class FailureRecords {
       after = page.next;
     }
   }
+}
+
+/**
+ * The call as it stood with each outcome that was taken back: since the end of its last start, or since a person's word after
+ * that, which no start belongs to.
+ */
+function formerRows(
+  row: LedgerRow,
+  attempts: readonly AttemptRecord[],
+  takenBack: readonly TakenBackOutcome[],
+): LedgerRow[] {
+  return takenBack.map(({ atMs, outcome }, index) => {
+    const formerlyAtMs = takenBack[index - 1]?.atMs ?? 0;
+    const own = attempts.filter(({ startedAtMs }) => startedAtMs > formerlyAtMs && startedAtMs <= atMs);
+    const ends = own.flatMap(({ endedAtMs }) => (endedAtMs !== undefined && endedAtMs <= atMs ? [endedAtMs] : []));
+    const updatedAtMs = ends.at(-1) ?? (formerlyAtMs || atMs);
+    return { ...row, outcome, starts: Math.min(outcome.attempts, own.length), updatedAtMs };
+  });
 }
 
 function placeOf({ callId }: CallRecord['row']): { callId: string; step: number } {

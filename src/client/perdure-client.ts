@@ -18,9 +18,15 @@ import { type FailurePair, FailureRecords, type StatsOptions } from './failure-r
 import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
 import { RunHandle } from './run-handle.js';
 import { checkRunId, makeRunId } from './run-id.js';
-import { type ListOptions, type PerdureParts, RunReader, type TranscriptEntry } from './run-reader.js';
+import {
+  type ListOptions,
+  type PerdureParts,
+  RunReader,
+  type TranscriptEntry,
+  type UnansweredServer,
+} from './run-reader.js';
 import { type RetryOptions, type RetryPlan, RunRetry } from './run-retry.js';
-import type { RunServer } from './run-server.js';
+import type { RunServer, ServerEvent } from './run-server.js';
 
 export interface ConnectOptions {
   /** Default: the nearest `perdure.config.*` from `cwd` upwards. */
@@ -46,6 +52,8 @@ export interface StartOptions {
  */
 export class Perdure {
   readonly taskQueue: string;
+  /** The server that was looked for in vain; `undefined` where one is connected. */
+  readonly unanswered: UnansweredServer | undefined;
   readonly #parts: PerdureParts;
   readonly #reader: RunReader;
   readonly #records: FailureRecords;
@@ -55,6 +63,7 @@ export class Perdure {
     this.#reader = new RunReader(parts);
     this.#records = new FailureRecords(parts.store, parts.redactor);
     this.taskQueue = taskQueueFor(parts.store.storeId);
+    this.unanswered = parts.server ? undefined : (parts.unanswered ?? noServerFound);
   }
 
   /**
@@ -68,7 +77,7 @@ export class Perdure {
       ? await resolveConfig(options.config, { rootDir: cwd, env })
       : await loadConfig({ cwd, env });
     const server = await resolveServer({ rootDir: config.rootDir, env });
-    if (server.kind === 'none') throw noServer();
+    if (server.kind === 'none') throw noServer({ ...noServerFound, at: server.sought });
     return new Perdure(await openParts(config, server));
   }
 
@@ -77,14 +86,8 @@ export class Perdure {
    * one. Rejects with `run_exists` where the id was used before, `usage` where task or options cannot be meant.
    */
   async start(task: string, options: StartOptions = {}): Promise<RunHandle> {
-    refuseCron(options);
-    if (task.trim() === '') {
-      throw new PerdureError('usage', 'The task is empty.', { next: 'perdure run "what the agent is to do"' });
-    }
-    if (options.model !== undefined) checkModelName(options.model);
-    this.#refuseIdleCostCap(options);
-    const runId = options.id === undefined ? makeRunId(Math.random) : checkRunId(options.id);
-    await this.#refuseUsedId(runId);
+    await this.checkStart(task, options);
+    const runId = options.id ?? makeRunId(Math.random);
     // Made here once and carried in the input from then on: a restarted or reset run keeps it, and so its keys.
     const runKey = randomUUID();
     const input: AgentRunInput & { runKey: string } = {
@@ -95,6 +98,17 @@ export class Perdure {
     };
     await this.#connected().start({ id: runId, input, taskQueue: this.taskQueue });
     return new RunHandle(this, { runId, runKey });
+  }
+
+  /** Rejects as `start` does, as far as that can be said without a server, and starts nothing. */
+  async checkStart(task: string, options: StartOptions = {}): Promise<void> {
+    refuseCron(options);
+    if (task.trim() === '') {
+      throw new PerdureError('usage', 'The task is empty.', { next: 'perdure run "what the agent is to do"' });
+    }
+    if (options.model !== undefined) checkModelName(options.model);
+    this.#refuseIdleCostCap(options);
+    if (options.id !== undefined) await this.#refuseUsedId(checkRunId(options.id));
   }
 
   /** Whether another model than the configuration's has prices is for the worker to know. */
@@ -156,6 +170,11 @@ export class Perdure {
   /** Everything about one call, its arguments as the model wrote them included. `undefined` where the run has none. */
   async describeCall(run: RunHandle, callId: string): Promise<CallDescription | undefined> {
     return await this.#reader.describeCall(run, callId);
+  }
+
+  /** What befell the run on its server: cancellations, terminations, resets and ends. Empty without a server. */
+  async serverEvents(run: RunHandle): Promise<ServerEvent[]> {
+    return (await this.#parts.server?.events(run.runId, run.runKey)) ?? [];
   }
 
   /** How the tools did over all runs of the store: rates, durations, failures by class and code, corrections. */
@@ -224,7 +243,13 @@ export class Perdure {
    */
   async retry(run: RunHandle, options: RetryOptions = {}): Promise<RetryPlan> {
     if (options.model !== undefined) checkModelName(options.model);
-    return await new RunRetry(this.#parts.store, this.#connected()).start(run, options);
+    return await new RunRetry(this.#parts.store).start(run, this.#connected(), options);
+  }
+
+  /** Rejects as `retry` does, as far as that can be said without a server, and starts nothing. */
+  async checkRetry(run: RunHandle, options: RetryOptions = {}): Promise<void> {
+    if (options.model !== undefined) checkModelName(options.model);
+    await new RunRetry(this.#parts.store).plan(run, undefined, options);
   }
 
   /**
@@ -258,14 +283,18 @@ export class Perdure {
 
   #connected(): RunServer {
     if (this.#parts.server) return this.#parts.server;
-    throw noServer();
+    throw noServer(this.#parts.unanswered ?? noServerFound);
   }
 }
 
-function noServer(): PerdureError {
-  return new PerdureError('server_unreachable', 'There is no Temporal server.', {
-    next: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
-  });
+/** Where nothing was configured, and nothing answered. */
+export const noServerFound: UnansweredServer = {
+  at: 'any address that is known here',
+  advice: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
+};
+
+function noServer({ at, advice }: UnansweredServer): PerdureError {
+  return new PerdureError('server_unreachable', `There is no Temporal server at ${at}.`, { next: advice });
 }
 
 /** Temporal's cron would start runs that share their first run id and overlap in the store. */

@@ -2,10 +2,12 @@
 import type { Outcome, PreparedCall, ToolCall } from '../contract/call.js';
 import type { Effect, EffectState } from '../contract/effect.js';
 import type { Failure } from '../contract/failure.js';
-import type { JsonObject } from '../contract/json.js';
+import { assertNever, type JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
 import { attemptsSeen } from '../contract/seen-requests.js';
 import type { LedgerState } from '../policy/ledger.js';
+import { countSteps } from '../policy/resume-run.js';
+import type { Intervention, RecordedIntervention } from '../contract/intervention.js';
 import type { RecordedCall, TurnUsage } from '../contract/transcript.js';
 import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
 import type { CallModelResult } from '../contract/activities.js';
@@ -77,11 +79,33 @@ export interface StepDescription {
   /** Transcript node of the model's message; absent for calls of a person's own workflow, which no model asked for. */
   node?: string;
   usage: TurnUsage;
+  /** The model's last words when a limit was reached, which are no step of the run. */
+  lastWords?: true;
   calls: CallDescription[];
+}
+
+/** What a person did to a run by a command of perdure, oldest first. */
+export interface InterventionDescription {
+  id: string;
+  /** `restart`: a reset of the parent started this run, an agent's, again. */
+  kind: Intervention['kind'];
+  atMs: number;
+  by: string;
+  note?: string;
+  /** Of a retry: how the run had ended, where it had. */
+  former?: AgentRunResult;
+  /** Of a retry: the model was asked its last question anew. */
+  askAgain?: true;
+  /** Of a resolution: what became of the call. */
+  happened?: boolean;
+  /** The calls that it was about, each with the outcome that was taken back, where it had one. */
+  calls: { callId: string; key: string; outcome?: Outcome }[];
 }
 
 export interface RunDescription extends RunSummary {
   steps: StepDescription[];
+  /** Absent where nobody intervened. */
+  interventions?: InterventionDescription[];
   /** What the server knows; absent where it was not reached or knows no such run. */
   server?: Pick<ServerRun, 'status' | 'executionId' | 'taskQueue' | 'historyEvents' | 'historyBytes' | 'stuck'> & {
     url?: string;
@@ -152,6 +176,7 @@ export function describeSteps(
     atMs,
     node: result.head,
     usage: result.usage,
+    ...(result.finalTurn && { lastWords: true as const }),
     calls: result.calls.map((call) => describeCall(call, records.get(keyOf(call)), written.get(callIdOf(call)))),
   }));
 }
@@ -253,12 +278,39 @@ function stateWithoutOutcome(record: CallRecord | undefined): CallState {
   return record.row.begun ? 'running' : 'retrying';
 }
 
+/** What is told of an intervention: not the state with which the run went on. */
+export function describeIntervention(recorded: RecordedIntervention): InterventionDescription {
+  const { id, kind, atMs, by, note } = recorded;
+  const base = { id, kind, atMs, by, ...(note !== undefined && { note }) };
+  switch (recorded.kind) {
+    case 'retry': {
+      const { former, askAgain, reopened } = recorded;
+      return {
+        ...base,
+        ...(former.result && { former: former.result }),
+        ...(askAgain && { askAgain }),
+        calls: reopened,
+      };
+    }
+    case 'restart':
+      return { ...base, calls: recorded.reopened };
+    case 'resolution': {
+      const { callId, key, happened, former } = recorded;
+      return { ...base, happened, calls: [{ callId, key, ...(former && { outcome: former }) }] };
+    }
+    default:
+      return assertNever(recorded);
+  }
+}
+
 /** What the steps add up to, for a run that has no result to say so. */
 export function countersOf(steps: readonly StepDescription[]): RunCounters {
   const calls = steps.flatMap((step) => step.calls);
   const sum = (pick: (step: StepDescription) => number): number => steps.reduce((all, step) => all + pick(step), 0);
   return {
-    steps: steps.length,
+    steps: countSteps(
+      steps.map(({ step, lastWords = false }) => ({ turn: { step }, result: { finalTurn: lastWords } })),
+    ),
     calls: calls.length,
     inputTokens: sum((step) => step.usage.inputTokens),
     outputTokens: sum((step) => step.usage.outputTokens),

@@ -8,6 +8,7 @@ import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
 import {
   type CallDescription,
+  describeIntervention,
   joinRuns,
   type RunDescription,
   type RunState,
@@ -31,7 +32,7 @@ export interface ListOptions {
   state?: RunState;
   /** Only runs that called this tool. With `failureClass`: in which a call of it failed so. */
   tool?: string;
-  /** Only runs in which a call failed with this class. */
+  /** Only runs in which a call failed with this class, also where a retry took that back or somebody settled it. */
   failureClass?: FailureClass;
   /** Only runs that started at this time or later, epoch milliseconds. */
   startedSinceMs?: number;
@@ -41,11 +42,20 @@ export interface ListOptions {
   limit?: number;
 }
 
+/** A server that was looked for in vain. */
+export interface UnansweredServer {
+  /** Its address, and where that is from if somebody chose it. */
+  at: string;
+  advice: string;
+}
+
 /** What the client is made of. */
 export interface PerdureParts {
   store: Store;
   /** Absent where no server was found: what the store has can still be shown. */
   server: RunServer | undefined;
+  /** Without a server: where it was looked for, and what to do about that, for people. */
+  unanswered?: UnansweredServer;
   /** Masks what is exported. Default: what looks like a secret by itself. */
   redactor?: Redactor;
   /** The configuration's model, where its prices are not known: a limit in dollars could never act on it. */
@@ -116,6 +126,11 @@ export class RunReader {
       }
       after = page.next;
     }
+    if (failureClass === undefined) return found;
+    for (const { runKey, outcome } of await this.#store.listTakenBack({ sinceMs: startedSinceMs })) {
+      if (tool !== undefined && outcome.tool !== tool) continue;
+      if ('failure' in outcome && outcome.failure.class === failureClass) found.add(runKey);
+    }
     return found;
   }
 
@@ -156,10 +171,12 @@ export class RunReader {
       });
     }
     const summary = summarizeRun(stored, server);
+    const interventions = stored ? await this.#store.listInterventions(stored.runKey) : [];
     return {
       ...summary,
       ...(summary.result && { result: await this.withWholeAnswer(summary.result, run) }),
       steps: stored ? await stepsOf(stored) : [],
+      ...(interventions.length > 0 && { interventions: interventions.map(describeIntervention) }),
       ...(server && { server: this.#serverPart(server) }),
     };
   }

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { Outcome } from '../contract/call.js';
+import type { FailureClass } from '../contract/failure.js';
 import type { AgentRunInput } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
@@ -30,41 +32,34 @@ export interface RetryOptions {
 
 /** What a retry would do, by what the store holds now. */
 export interface RetryPlan {
-  /** Calls of the last step that are executed, again or for the first time. */
-  rerun: { callId: string; tool: string }[];
+  /** Calls of the last step that are executed, for the first time or again; then with the failure that is taken back. */
+  rerun: { callId: string; tool: string; former?: FailureClass }[];
   /** Calls that are not: nobody knows whether they happened. `perdure resolve` settles them. */
   unresolved: { callId: string; tool: string }[];
+}
+
+/** Which run is meant: its name for people and its identity. */
+interface NamedRun {
+  runId: string;
+  runKey: string | undefined;
 }
 
 /** Has a run go on that ended badly. Changes nothing itself but on the server: the worker that takes the run up does the rest. */
 export class RunRetry {
   readonly #store: Store;
-  readonly #server: RunServer;
 
-  constructor(store: Store, server: RunServer) {
+  constructor(store: Store) {
     this.#store = store;
-    this.#server = server;
   }
 
   /** Rejects with `run_not_found`, `run_open`, `usage`; each says what to type instead. */
-  async start(run: { runId: string; runKey: string | undefined }, options: RetryOptions): Promise<RetryPlan> {
+  async start(run: NamedRun, runs: RunServer, options: RetryOptions): Promise<RetryPlan> {
     const { runId } = run;
-    const [stored, server] = await Promise.all([
-      run.runKey === undefined ? undefined : this.#store.getRun(run.runKey),
-      this.#server.describe(runId),
-    ]);
-    if (!stored) throw notBegun(runId, server, taskQueueFor(this.#store.storeId));
-    refuseOthers(stored, server);
-    const isStuck = server?.status === 'running' && server.stuck !== undefined;
-    if (server?.status === 'running' && !(isStuck && options.endStuck)) throw stillOpen(runId, server);
-    if (runState(stored, server) === 'completed' && !options.askAgain) throw hasAnswered(runId);
-    refuseSpent(stored, options.limits);
-    const plan = await this.#plan(stored, options);
-    if (isStuck) {
-      await this.#server.terminate(
-        runId,
-        `perdure retry: the run was stuck (${server.stuck?.reason ?? 'no reason known'})`,
-      );
+    const server = await runs.describe(runId);
+    const { stored, plan } = await this.plan(run, server, options);
+    if (server?.status === 'running') {
+      const reason = server.stuck?.reason ?? 'no reason known';
+      await runs.terminate(runId, `perdure retry: the run was stuck (${reason})`);
     }
     const input: AgentRunInput & { runKey: string } = {
       task: stored.task,
@@ -78,8 +73,24 @@ export class RunRetry {
         ...(options.askAgain ? { askAgain: true } : {}),
       },
     };
-    await this.#server.start({ id: runId, input, taskQueue: taskQueueFor(this.#store.storeId), again: true });
+    await runs.start({ id: runId, input, taskQueue: taskQueueFor(this.#store.storeId), again: true });
     return plan;
+  }
+
+  /** Rejects as `start` does, and changes nothing. Without what the server says, an open run is not told from a dead one. */
+  async plan(
+    { runId, runKey }: NamedRun,
+    server: ServerRun | undefined,
+    options: RetryOptions,
+  ): Promise<{ stored: RunRecord; plan: RetryPlan }> {
+    const stored = runKey === undefined ? undefined : await this.#store.getRun(runKey);
+    if (!stored) throw notBegun(runId, server, taskQueueFor(this.#store.storeId));
+    refuseOthers(stored, server);
+    const isStuck = server?.stuck !== undefined;
+    if (server?.status === 'running' && !(isStuck && options.endStuck)) throw stillOpen(runId, server);
+    if (runState(stored, server) === 'completed' && !options.askAgain) throw hasAnswered(runId);
+    refuseSpent(stored, options.limits);
+    return { stored, plan: await this.#plan(stored, options) };
   }
 
   async #plan(run: RunRecord, options: RetryOptions): Promise<RetryPlan> {
@@ -105,13 +116,20 @@ export class RunRetry {
         { next: `Say it: perdure resolve ${run.workflowId} --call ${undecided.callId} --happened (or --did-not)` },
       );
     }
+    const former = new Map(plan.reopened.map(({ key, outcome }) => [key, outcome]));
     return {
       rerun: (plan.calls ?? []).flatMap((call) =>
-        call.status === 'open' ? [{ callId: call.call.callId, tool: call.call.tool }] : [],
+        call.status === 'open'
+          ? [{ callId: call.call.callId, tool: call.call.tool, ...formerClass(former.get(call.call.key)) }]
+          : [],
       ),
       unresolved: plan.unresolved.map(({ callId, tool }) => ({ callId, tool })),
     };
   }
+}
+
+function formerClass(outcome: Outcome | undefined): { former?: FailureClass } {
+  return outcome && 'failure' in outcome ? { former: outcome.failure.class } : {};
 }
 
 function modelOf(stored: RunRecord, options: RetryOptions): { model?: string } {

@@ -41,6 +41,16 @@ export interface ServerRun {
   stuck?: { attempts: number; reason: string };
 }
 
+/** Something that befell a run on the server: somebody's command, or an execution's end. */
+export interface ServerEvent {
+  type: 'cancel_requested' | 'terminated' | 'reset' | 'closed';
+  atMs: number;
+  executionId: string;
+  /** Who asked, as Temporal has it: `anna@box` for a command of perdure, else what the other client calls itself. */
+  by?: string;
+  reason?: string;
+}
+
 export interface StartRequest {
   id: string;
   input: AgentRunInput & { runKey: string };
@@ -78,6 +88,11 @@ export interface RunServer {
   cancel(id: string): Promise<void>;
   /** Ends the execution at once, without asking it. Rejects with `run_not_found` where it is closed. */
   terminate(id: string, reason: string): Promise<void>;
+  /**
+   * What befell the run on the server, over all of its executions that the server still knows, oldest first. Reads their
+   * histories but those that continued as new. With `runKey`, executions of a namesake are left out.
+   */
+  events(id: string, runKey?: string): Promise<ServerEvent[]>;
   /** True where a worker has asked for work on the queue lately. */
   hasWorker(taskQueue: string): Promise<boolean>;
   /**

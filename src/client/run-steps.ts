@@ -13,8 +13,8 @@ import {
 
 /**
  * The steps of one run, for looking at it again and again. What cannot change any more is kept: turns never do, and a call
- * that has its outcome keeps it, unless nobody knows whether it happened and a person settles it, or it failed in the last
- * step with calls, which a retry executes again. So a look costs what is new and what is under way, and not the run's length.
+ * that has its outcome keeps it, unless nobody knows whether it happened and a person settles it, or it failed in or after the
+ * last step with calls, which a retry executes again. So a look costs what is new and what is under way, and not the run's length.
  */
 export class RunSteps {
   readonly #store: Store;
@@ -38,9 +38,10 @@ export class RunSteps {
     // At the first look one question for all calls; afterwards one for each that is open.
     const all = isFirst ? await this.#allCalls() : undefined;
     const steps: StepDescription[] = [];
-    const last = this.#path.turns.findLast((turn) => turn.result.calls.length > 0);
-    for (const turn of this.#path.turns) {
-      steps.push(this.#ended.get(turn.result.head) ?? (await this.#describe(turn, all, turn === last)));
+    // The calls of last words at a limit were not run: a retry sets them aside and goes on from the turn before.
+    const last = this.#path.turns.findLastIndex(({ result }) => result.calls.length > 0 && !result.finalTurn);
+    for (const [index, turn] of this.#path.turns.entries()) {
+      steps.push(this.#ended.get(turn.result.head) ?? (await this.#describe(turn, all, index >= last)));
     }
     return steps;
   }
@@ -53,7 +54,7 @@ export class RunSteps {
   async #describe(
     turn: StoredTurn,
     known: Map<string, CallRecord> | undefined,
-    isLast: boolean,
+    mayRunAgain: boolean,
   ): Promise<StepDescription> {
     const keys = turn.result.calls.map(keyOf);
     const records = known
@@ -66,7 +67,7 @@ export class RunSteps {
     const isEnded = turn.result.calls.every(
       (call) =>
         call.status === 'answered' ||
-        found.some(({ row }) => row.key === call.call.key && isFinal(row.outcome, isLast)),
+        found.some(({ row }) => row.key === call.call.key && isFinal(row.outcome, mayRunAgain)),
     );
     if (isEnded) this.#ended.set(turn.result.head, step);
     return step;

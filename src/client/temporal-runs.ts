@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import {
   Client,
   type Connection,
@@ -7,15 +8,26 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/client';
 import proto from '@temporalio/proto';
-import type { google, temporal } from '@temporalio/proto';
+import type { temporal } from '@temporalio/proto';
 import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';
 import type { AgentRunResult } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { pinnedLimits } from '../replay/history-words.js';
 import { executionOf, type RecordedExecution } from '../replay/recorded-execution.js';
+import { unreachableAdvice } from '../server/connection.js';
 import { PerdureError } from './perdure-error.js';
+import { userName } from './user-name.js';
 import { runEndOf } from './run-end.js';
-import type { PendingWork, RunEnd, RunServer, ServerRun, ServerStatus, StartRequest } from './run-server.js';
+import type {
+  PendingWork,
+  RunEnd,
+  RunServer,
+  ServerEvent,
+  ServerRun,
+  ServerStatus,
+  StartRequest,
+} from './run-server.js';
+import { serverEvents, timestampMs } from './server-events.js';
 
 // A CommonJS package whose names an ES module import does not see.
 const { TaskQueueType, PendingActivityState } = proto.temporal.api.enums.v1;
@@ -43,6 +55,8 @@ export interface TemporalRunsOptions {
   connection: Connection;
   namespace: string;
   address: string;
+  /** What to do where it does not answer any more. Default: to start it, or name another. */
+  advice?: string;
   /** Base address of the Temporal UI, where it is known. */
   uiUrl?: string | undefined;
 }
@@ -54,7 +68,9 @@ export class TemporalRuns implements RunServer {
 
   constructor(options: TemporalRunsOptions) {
     this.#options = options;
-    this.#client = new Client({ connection: options.connection, namespace: options.namespace });
+    const { connection, namespace } = options;
+    // Histories keep who asked; the SDK would say the process's id, which tells nobody anything tomorrow.
+    this.#client = new Client({ connection, namespace, identity: `${userName()}@${hostname()}` });
   }
 
   runUrl(id: string): string | undefined {
@@ -144,7 +160,7 @@ export class TemporalRuns implements RunServer {
       return { status: 'reported', result };
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw runNotFound(id, error);
-      throwServerProblem(error, this.#options.address);
+      throwServerProblem(error, this.#options);
       return runEndOf(error);
     }
   }
@@ -176,6 +192,30 @@ export class TemporalRuns implements RunServer {
     );
     const sinceMs = Date.now() - POLLER_SILENCE_MS;
     return (answer.pollers ?? []).some((poller) => (timestampMs(poller.lastAccessTime) ?? 0) > sinceMs);
+  }
+
+  async events(id: string, runKey?: string): Promise<ServerEvent[]> {
+    const executions = await this.#ask(async () => {
+      const found: WorkflowExecutionInfo[] = [];
+      for await (const info of this.#client.workflow.list({ query: `WorkflowId = ${JSON.stringify(id)}` })) {
+        found.push(info);
+      }
+      return found;
+    });
+    const events: ServerEvent[] = [];
+    for (const info of executions) {
+      const { runKey: key } = serverRun(info);
+      const isNamesake = runKey !== undefined && key !== undefined && key !== runKey;
+      // One that continued as new has handed on whatever befell it.
+      if (isNamesake || info.status.name === 'CONTINUED_AS_NEW') continue;
+      const handle = this.#client.workflow.getHandle(id, info.runId);
+      const history = await this.#ask(() => handle.fetchHistory(), HISTORY_TIMEOUT_MS);
+      events.push(...serverEvents(history.events ?? [], info.runId));
+      if (info.closeTime) events.push({ type: 'closed', atMs: info.closeTime.getTime(), executionId: info.runId });
+    }
+    // A reset copies the events before its point.
+    const byPlace = new Map(events.map((event) => [`${event.type}/${event.atMs}`, event]));
+    return [...byPlace.values()].sort((a, b) => a.atMs - b.atMs);
   }
 
   async *histories(id: string): AsyncGenerator<RecordedExecution> {
@@ -238,7 +278,7 @@ export class TemporalRuns implements RunServer {
     try {
       return await this.#client.connection.withDeadline(Date.now() + timeoutMs, request);
     } catch (error) {
-      throwServerProblem(error, this.#options.address);
+      throwServerProblem(error, this.#options);
       throw error;
     }
   }
@@ -259,13 +299,14 @@ function runNotFound(id: string, cause?: unknown): PerdureError {
 }
 
 /** Throws where it was the server or the way to it that failed, in a person's words; else returns. */
-function throwServerProblem(error: unknown, address: string): void {
+function throwServerProblem(error: unknown, server: TemporalRunsOptions): void {
+  const { address } = server;
   const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
   if (!isGrpcServiceError(status)) return;
   const code: number = status.code;
   if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED) {
     throw new PerdureError('server_unreachable', `No Temporal server answers at ${address}.`, {
-      next: 'Start the embedded one with: perdure dev - or point TEMPORAL_ADDRESS to yours.',
+      next: unreachableAdvice(server),
       cause: error,
     });
   }
@@ -333,11 +374,6 @@ function pendingState(state: temporal.api.enums.v1.PendingActivityState | null |
     default:
       return 'scheduled';
   }
-}
-
-function timestampMs(timestamp: google.protobuf.ITimestamp | null | undefined): number | undefined {
-  if (!timestamp) return undefined;
-  return Number(timestamp.seconds ?? 0) * 1_000 + (timestamp.nanos ?? 0) / 1e6;
 }
 
 function preview(task: string): string {

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { createJiti } from 'jiti';
 import { ConfigError } from './config-error.js';
 import type { ResolvedConfig } from './config.js';
+import { moduleErrorWords } from './module-error.js';
 import { resolveConfig } from './resolve-config.js';
 
 /** In this order, where a folder has several. */
@@ -18,6 +19,8 @@ export async function loadConfig(options: {
   cwd: string;
   file?: string;
   env?: Readonly<Record<string, string | undefined>>;
+  /** As for `resolveConfig`: leaves the model out. Default: false. */
+  forReading?: boolean;
 }): Promise<ResolvedConfig> {
   const file = options.file === undefined ? findConfigFile(options.cwd) : resolve(options.cwd, options.file);
   if (file === undefined) throw noConfig(options.cwd);
@@ -29,7 +32,8 @@ export async function loadConfig(options: {
   if (config === undefined) {
     throw new ConfigError('', `${file} exports no configuration; write: export default defineConfig({ tools: [] })`);
   }
-  return resolveConfig(config, { rootDir: dirname(file), env: options.env ?? process.env });
+  const { env = process.env, forReading = false } = options;
+  return resolveConfig(config, { rootDir: dirname(file), env, forReading });
 }
 
 /** The nearest configuration file from a folder upwards. */
@@ -64,35 +68,7 @@ async function evaluate(file: string): Promise<unknown> {
   try {
     return await jiti.import(file);
   } catch (error) {
-    throw explain(error, file);
+    if (error instanceof ConfigError) throw error;
+    throw new ConfigError('', moduleErrorWords(error, file), { cause: error });
   }
-}
-
-function explain(error: unknown, file: string): ConfigError {
-  if (error instanceof ConfigError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  const syntax = /^(?:ParseError|SyntaxError): ([^\n]*?)\s*\n?\s*(\S[^\n]*:\d+:\d+)\s*$/.exec(message);
-  if (syntax) return new ConfigError('', `${syntax[2] ?? file}: ${syntax[1] ?? message}`, { cause: error });
-  const missing = /Cannot find (?:module|package) '([^']+)'/.exec(message)?.[1];
-  if (missing !== undefined) return new ConfigError('', missingWords(missing, file), { cause: error });
-  return new ConfigError('', `${placeOf(error, file)}: ${message}`, { cause: error });
-}
-
-function missingWords(name: string, file: string): string {
-  const isFile = /^[./]/.test(name) || /^[A-Za-z]:\\/.test(name);
-  return `${file} imports '${name}', which ${isFile ? 'does not exist' : `is not installed; type: npm install ${packageOf(name)}`}`;
-}
-
-function packageOf(specifier: string): string {
-  return specifier
-    .split('/')
-    .slice(0, specifier.startsWith('@') ? 2 : 1)
-    .join('/');
-}
-
-/** The line of the configuration that threw, where the stack names one. */
-function placeOf(error: unknown, file: string): string {
-  const stack = error instanceof Error ? (error.stack ?? '') : '';
-  const start = stack.indexOf(`${file}:`);
-  return (start < 0 ? undefined : /^.*?:\d+(?=:\d+|\))/.exec(stack.slice(start))?.[0]) ?? file;
 }

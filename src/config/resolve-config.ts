@@ -65,13 +65,21 @@ const configKeys = [
 /** A shorter secret would mask ordinary text wherever it stands. */
 const shortestSecret = 4;
 
+/** Where a configuration stands, and what it is for. */
+export interface ResolveConfigOptions {
+  rootDir: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Who only reads needs no model: it is left out, whether its key, package or file is there or not. Default: false. */
+  forReading?: boolean;
+}
+
 /**
  * Checks a configuration and resolves every default; relative paths start at `rootDir`. Rejects with `ConfigError` that
  * holds path and value of the first mistake.
  */
 export async function resolveConfig(
   config: unknown,
-  { rootDir, env }: { rootDir: string; env: Readonly<Record<string, string | undefined>> },
+  { rootDir, env, forReading = false }: ResolveConfigOptions,
 ): Promise<ResolvedConfig> {
   const given = checkObject('', config);
   refuseUnknownKeys('', given, configKeys);
@@ -91,10 +99,9 @@ export async function resolveConfig(
     env,
     drawSeed: () => Math.floor(Math.random() * 0x1_0000_0000),
   });
-  const choice = given['model'] as PerdureConfig['model'];
-  const model = await resolveModel(choice, { rootDir, env, prices });
-  if (model && limits.costUsd !== null && !model.prices) throw withoutPrices('limits.costUsd', model);
-  await checkAgentPrices(tools, { limits, rootDir, env, prices });
+  const model = forReading
+    ? undefined
+    : await resolveModels(given['model'] as PerdureConfig['model'], { tools, limits, rootDir, env, prices });
   return {
     rootDir,
     model,
@@ -184,6 +191,17 @@ function withoutPrices(path: string, model: Model): ConfigError {
     path,
     `the prices of ${model.name} are not known; add prices: { inputPerMillion: …, outputPerMillion: … } in US dollars`,
   );
+}
+
+/** The runs' model; its prices and those of the agents' models are known where a cap on cost needs them. */
+async function resolveModels(
+  choice: PerdureConfig['model'],
+  { tools, limits, ...options }: { tools: readonly Tool[]; limits: RunLimits } & ResolveModelOptions,
+): Promise<Model | undefined> {
+  const model = await resolveModel(choice, options);
+  if (model && limits.costUsd !== null && !model.prices) throw withoutPrices('limits.costUsd', model);
+  await checkAgentPrices(tools, { limits, ...options });
+  return model;
 }
 
 /** What an agent uses is charged to its parent: a model that costs nothing there would make the cap none. */

@@ -90,7 +90,9 @@ export function endlessScript(
 async function turnOf(script: Script, conversation: ScriptedConversation): Promise<ScriptedReply> {
   const turn = typeof script.turns === 'function' ? script.turns : script.turns[conversation.turn];
   if (turn === undefined) {
-    throw new Error(`scripted:${script.name ?? 'script'} has ${script.turns.length} turns and was asked for another`);
+    const { length } = script.turns;
+    const turns = length === 1 ? '1 turn' : `${length} turns`;
+    throw new Error(`scripted:${script.name ?? 'script'} has ${turns} and was asked for another`);
   }
   return typeof turn === 'function' ? turn(conversation) : turn;
 }

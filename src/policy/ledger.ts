@@ -38,7 +38,7 @@ export interface LedgerRow {
   /** Some start may have had its effect and nothing has proved that it did not. */
   mayHaveHappened: boolean;
   firstStartAtMs?: number;
-  /** When the running body began. */
+  /** When the running body began; moved by what the clock was set by since. */
   begunAtMs?: number;
   outcome?: Outcome;
   updatedAtMs: number;
@@ -197,7 +197,7 @@ function claim(row: LedgerRow, event: LedgerEvent & { type: 'claim' }, nowMs: nu
   }
   // A lapsed holder that had not begun cannot begin any more (`begin` asks for its token), so it left nothing behind.
   const lost = row.token !== undefined && row.begun;
-  const freed = lost ? withoutHolder(spendWithinLease(row, nowMs), 'unknown') : row;
+  const freed = lost ? withoutHolder(spend(row, nowMs), 'unknown') : row;
   const granted: LedgerRow = {
     ...freed,
     state: 'started',
@@ -218,7 +218,7 @@ function begin(row: LedgerRow, event: LedgerEvent & { type: 'begin' }, nowMs: nu
   const holds = row.token === event.token && nowMs <= row.leaseUntilMs && !row.begun;
   if (!isRead && !(holds && startIsSafe(row, nowMs))) return { verdict: { type: 'superseded', row } };
   const begun: LedgerRow = {
-    ...spendWithinLease(row, nowMs),
+    ...spend(row, nowMs),
     state: 'started',
     // The newest read takes the row over; two reads side by side harm nobody, and the first outcome is kept.
     token: event.token,
@@ -258,7 +258,7 @@ function seal(row: LedgerRow, event: LedgerEvent & { type: 'seal' }, nowMs: numb
   const running = row.token !== undefined && row.begun;
   const unknown = row.effect.kind !== 'read' && (row.mayHaveHappened || running);
   const outcome = unknown ? event.ifUnknown : event.ifNone;
-  const sealed = { ...settled(spendWithinLease(row, nowMs), outcome, 'sealed'), updatedAtMs: nowMs };
+  const sealed = { ...settled(spend(row, nowMs), outcome, 'sealed'), updatedAtMs: nowMs };
   return { write: sealed, verdict: { type: 'settled', row: sealed, outcome } };
 }
 
@@ -306,7 +306,7 @@ function resolve(
   }
   const { happened, outcome } = event;
   const resolved: LedgerRow = {
-    ...settled(spendWithinLease(row, nowMs), outcome, happened ? 'done' : 'failed'),
+    ...settled(spend(row, nowMs), outcome, happened ? 'done' : 'failed'),
     mayHaveHappened: happened && row.effect.kind !== 'read',
     updatedAtMs: nowMs,
   };
@@ -339,7 +339,10 @@ function renewed(held: LedgerRow, event: LedgerEvent & { type: 'renew' }, nowMs:
   if (held.token !== event.token) return held;
   // As for `begin`: a holder that slept past its lease before the body must claim anew.
   if (!held.begun && nowMs > held.leaseUntilMs) return undefined;
-  return { ...held, leaseUntilMs: nowMs + event.leaseMs };
+  const renewed = { ...held, leaseUntilMs: nowMs + event.leaseMs };
+  if (held.begunAtMs === undefined) return renewed;
+  // What the clock was set by moves the start as well, so that the body has run for as long as it has.
+  return { ...renewed, begunAtMs: held.begunAtMs + nowMs - knownUntilMs(held, nowMs) };
 }
 
 function withoutHolder(row: LedgerRow, effect: 'none' | 'unknown'): LedgerRow {
@@ -355,14 +358,17 @@ export function lostStart(row: LedgerRow, nowMs: number): LostStart {
   return { begunAtMs, lapsedAtMs: Math.max(begunAtMs, Math.min(nowMs, row.leaseUntilMs)) };
 }
 
-function spend(row: LedgerRow, endedAtMs: number): LedgerRow {
+function spend(row: LedgerRow, nowMs: number): LedgerRow {
   if (row.begunAtMs === undefined) return row;
-  return { ...row, spentMs: row.spentMs + Math.max(0, endedAtMs - row.begunAtMs) };
+  return { ...row, spentMs: row.spentMs + Math.max(0, knownUntilMs(row, nowMs) - row.begunAtMs) };
 }
 
-/** For a body that nobody ended: its time counts while its holder was known to live. */
-function spendWithinLease(row: LedgerRow, nowMs: number): LedgerRow {
-  return spend(row, Math.min(nowMs, row.leaseUntilMs));
+/**
+ * Until when the body is known to have run: its time counts while its holder was known to live, and the clock alone is not
+ * believed. One that was set by an hour would use up the call's time, or give it back.
+ */
+function knownUntilMs(row: LedgerRow, nowMs: number): number {
+  return Math.min(Math.max(nowMs, row.updatedAtMs), row.leaseUntilMs);
 }
 
 function settled(row: LedgerRow, outcome: Outcome, state: 'done' | 'failed' | 'sealed'): LedgerRow {

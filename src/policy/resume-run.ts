@@ -97,6 +97,14 @@ export interface ResumeQuestion {
   nowMs: number;
 }
 
+/**
+ * How many steps the turns are: each turn is one, the one with the answer too, but for the last words that a model has when a
+ * limit is reached. A turn that was set aside and asked anew is the same step.
+ */
+export function countSteps(turns: readonly { turn: { step: number }; result: { finalTurn?: boolean } }[]): number {
+  return turns.reduce((most, { turn, result }) => (result.finalTurn ? most : Math.max(most, turn.step)), 0);
+}
+
 /** What a run goes on with. Where the model never answered, it is asked its first question. */
 export function planResume(question: ResumeQuestion): ResumePlan {
   const { run, turns, askAgain } = question;
@@ -113,7 +121,7 @@ export function planResume(question: ResumeQuestion): ResumePlan {
     ...(last && !isAnswer ? { calls: step.calls } : {}),
     ...(isAnswer ? { answer: last.result.text } : {}),
     ...(again ? { nextTurn: { step: again.turn.step, take: nextTake(again, turns) } } : {}),
-    steps: turns.reduce((most, { turn, result }) => (result.finalTurn ? most : Math.max(most, turn.step)), 0),
+    steps: countSteps(turns),
     // The model may ask for the same calls again: under the same key, a failure that is cured must not be its answer.
     reopened: [
       ...step.reopened,

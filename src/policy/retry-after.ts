@@ -30,7 +30,8 @@ export function parseRetryAfter(value: string, nowMs: number): number | undefine
 
 /**
  * The wait that an answer's headers ask for. `retry-after-ms` is the most exact, then `Retry-After`; the rate limit's
- * reset times count only where `rateLimited`, because many services send them with every answer.
+ * reset times count only where `rateLimited`, because many services send them with every answer. A point in time counts from
+ * the answer's `Date`, where it has one: this machine's clock may be off by an hour, and with it the wait.
  */
 export function retryAfterFromHeaders(
   headers: Headers,
@@ -41,10 +42,11 @@ export function retryAfterFromHeaders(
     const ms = decimal(headers[name]);
     if (ms !== undefined) return Math.ceil(ms);
   }
+  const sentAtMs = parseHttpDate(headers['date']?.trim() ?? '', nowMs) ?? nowMs;
   const header = headers['retry-after'];
-  const asked = header === undefined ? undefined : parseRetryAfter(header, nowMs);
+  const asked = header === undefined ? undefined : parseRetryAfter(header, sentAtMs);
   if (asked !== undefined || !rateLimited) return asked;
-  return rateLimitReset(headers, nowMs);
+  return rateLimitReset(headers, sentAtMs);
 }
 
 interface Bucket {

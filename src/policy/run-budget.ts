@@ -2,17 +2,23 @@
 import type { RunCounters, TerminationReason } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 
-export type CapReason = Extract<
-  TerminationReason,
-  | 'steps_cap'
-  | 'calls_cap'
-  | 'tokens_cap'
-  | 'cost_cap'
-  | 'wall_time_cap'
-  | 'failures_cap'
-  | 'loop_detected'
-  | 'no_progress'
->;
+/** Each cap in a person's words. The one list of them: what is not in it ends a run otherwise. */
+const capWords = {
+  steps_cap: (limits) => `the run's limit of ${counted(limits.steps, 'step')} is used up`,
+  calls_cap: (limits) => `the run's limit of ${counted(limits.calls, 'tool call')} is used up`,
+  tokens_cap: (limits) => `the run's limit of ${counted(limits.tokens, 'token')} is used up`,
+  cost_cap: (limits) => `the run's limit of $${limits.costUsd} is used up`,
+  wall_time_cap: (limits) => `the run's limit of ${Math.round((limits.wallTimeMs ?? 0) / 1000)} s is used up`,
+  failures_cap: (limits) => `the run's limit of ${counted(limits.failures, 'failed call')} is reached`,
+  no_progress: () => 'the work went on, but what is left to do did not become less',
+  loop_detected: () => 'the same call was asked for again and again without anything new',
+} satisfies Partial<Record<TerminationReason, (limits: RunLimits) => string>>;
+
+export type CapReason = keyof typeof capWords;
+
+export function isCap(reason: TerminationReason): reason is CapReason {
+  return Object.hasOwn(capWords, reason);
+}
 
 export const noCounters = {
   steps: 0,
@@ -43,17 +49,6 @@ export function admitCalls(counters: RunCounters, limits: RunLimits, wanted: num
   if (limits.calls === null) return wanted;
   return Math.max(0, Math.min(wanted, limits.calls - counters.calls));
 }
-
-const capWords: Record<CapReason, (limits: RunLimits) => string> = {
-  steps_cap: (limits) => `the run's limit of ${counted(limits.steps, 'step')} is used up`,
-  calls_cap: (limits) => `the run's limit of ${counted(limits.calls, 'tool call')} is used up`,
-  tokens_cap: (limits) => `the run's limit of ${counted(limits.tokens, 'token')} is used up`,
-  cost_cap: (limits) => `the run's limit of $${limits.costUsd} is used up`,
-  wall_time_cap: (limits) => `the run's limit of ${Math.round((limits.wallTimeMs ?? 0) / 1000)} s is used up`,
-  failures_cap: (limits) => `the run's limit of ${counted(limits.failures, 'failed call')} is reached`,
-  no_progress: () => 'the work went on, but what is left to do did not become less',
-  loop_detected: () => 'the same call was asked for again and again without anything new',
-};
 
 function counted(count: number | null, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

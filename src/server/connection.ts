@@ -6,13 +6,15 @@ import type { NativeConnectionOptions } from '@temporalio/worker';
 import { ConfigError } from '../config/config-error.js';
 import { readDevFile } from './dev-file.js';
 import { type DevServer, type DevServerOptions, DevServerRunningError, startDevServer } from './dev-server.js';
-import { isTemporalAt } from './probe.js';
+import { isTemporalAt, knock } from './probe.js';
 import type { Environment } from './temporal-cli.js';
 
 /** Where `temporal server start-dev` and most local set-ups listen. */
 const usualAddress = '127.0.0.1:7233';
 /** Local servers answer in milliseconds; a busy machine's in a second. */
 const probeTimeoutMs = 2_000;
+/** A refusal comes in a round trip, over the widest network in a third of a second. */
+const knockTimeoutMs = 1_000;
 
 /** A server to use. */
 export interface FoundServer {
@@ -24,6 +26,8 @@ export interface FoundServer {
   kind: 'configured' | 'dev' | 'local';
   /** Where that is from, for people: `TEMPORAL_ADDRESS`, `profile "prod" of temporal.toml`, `.perdure/dev.json`. */
   source: string;
+  /** What to do where it does not answer: that depends on where the address is from. */
+  advice?: string;
   address: string;
   namespace: string;
   /** Temporal UI; known for `dev` only. */
@@ -34,7 +38,8 @@ export interface FoundServer {
   worker: NativeConnectionOptions;
 }
 
-export type ResolvedServer = FoundServer | { kind: 'none' };
+/** `sought` is where the last one was looked for, for people. */
+export type ResolvedServer = FoundServer | { kind: 'none'; sought: string };
 
 export interface ResolveOptions {
   /** Folder that holds `.perdure/`. */
@@ -57,21 +62,27 @@ export async function resolveServer(options: ResolveOptions): Promise<ResolvedSe
 
   const dev = await readDevFile(options.rootDir);
   if (dev && (await isTemporalAt(dev.address, probeTimeoutMs))) {
-    return {
-      ...plainServer('dev', dev.address),
-      source: '.perdure/dev.json',
-      namespace: dev.namespace,
-      uiUrl: dev.uiUrl,
-    };
+    return { ...plainServer('dev', dev.address), namespace: dev.namespace, uiUrl: dev.uiUrl };
   }
 
   const address = options.usualAddress ?? usualAddress;
-  return (await isTemporalAt(address, probeTimeoutMs)) ? plainServer('local', address) : { kind: 'none' };
+  return (await isTemporalAt(address, probeTimeoutMs))
+    ? plainServer('local', address)
+    : { kind: 'none', sought: address };
 }
 
 function plainServer(kind: 'dev' | 'local', address: string): FoundServer {
   const connection = { address, tls: false };
-  return { kind, source: address, address, namespace: 'default', client: connection, worker: connection };
+  return {
+    kind,
+    source: kind === 'dev' ? '.perdure/dev.json' : 'the usual address',
+    // It answered when it was chosen.
+    advice: kind === 'dev' ? 'It has just ended. Start it again: perdure dev' : 'It has just ended. Start it again.',
+    address,
+    namespace: 'default',
+    client: connection,
+    worker: connection,
+  };
 }
 
 /** The server that `TEMPORAL_*` or a `temporal.toml` profile names, or `undefined` where nothing does. */
@@ -87,7 +98,7 @@ export function configuredServer(env: Environment): FoundServer | undefined {
   const worker = { ...named, address };
   return {
     kind: 'configured',
-    source: sourceOf(env),
+    ...sourceOf(env, named.address !== undefined),
     address,
     namespace: namespace ?? 'default',
     client: worker,
@@ -106,35 +117,69 @@ function loadConfig(env: Environment) {
   }
 }
 
-function sourceOf(env: Environment): string {
-  if (env['TEMPORAL_ADDRESS']) return 'TEMPORAL_ADDRESS';
-  if (env['TEMPORAL_PROFILE'])
-    return `profile "${env['TEMPORAL_PROFILE']}" of ${env['TEMPORAL_CONFIG_FILE'] ?? 'temporal.toml'}`;
-  const other = Object.keys(env).find((name) => /^TEMPORAL_(NAMESPACE|API_KEY|TLS|GRPC_META)/.test(name) && env[name]);
-  return other ?? `profile "default" of ${env['TEMPORAL_CONFIG_FILE'] ?? 'temporal.toml'}`;
+/** Why this server was chosen, and what to do where it does not answer. `hasAddress`: the choice names one. */
+function sourceOf(env: Environment, hasAddress: boolean): Required<Pick<FoundServer, 'source' | 'advice'>> {
+  const other = 'to use the embedded server of this folder';
+  if (env['TEMPORAL_ADDRESS']) {
+    const advice = `Start that server, correct TEMPORAL_ADDRESS, or unset it ${other}.`;
+    return { source: 'TEMPORAL_ADDRESS', advice };
+  }
+  const variable = Object.keys(env).find(
+    (name) => /^TEMPORAL_(NAMESPACE|API_KEY|TLS|GRPC_META)/.test(name) && env[name],
+  );
+  if (!hasAddress && variable !== undefined && !env['TEMPORAL_PROFILE']) {
+    const advice = `Only ${variable} is set, so the usual address was asked: set TEMPORAL_ADDRESS too, or unset ${variable} ${other}.`;
+    return { source: variable, advice };
+  }
+  const profile = `profile "${env['TEMPORAL_PROFILE'] || 'default'}"`;
+  const file = env['TEMPORAL_CONFIG_FILE'] || 'temporal.toml';
+  const advice = `Start that server, correct the address of ${profile} in ${file}, or name another with TEMPORAL_ADDRESS.`;
+  return { source: `${profile} of ${file}`, advice };
 }
 
 function withoutUndefined(options: NativeConnectionOptions): NativeConnectionOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** The server does not answer; the message says which one, why it was chosen and what to do. */
-export class ServerUnreachableError extends Error {
-  override readonly name = 'ServerUnreachableError';
+/** What to do about a server that does not answer. */
+export function unreachableAdvice({ advice }: Pick<FoundServer, 'advice'>): string {
+  return advice ?? 'Start that server, or name another with TEMPORAL_ADDRESS.';
 }
 
-/** Connects a client. Throws `ServerUnreachableError` after `timeoutMs` without an answer. The caller closes the connection. */
-export async function connectClient(server: FoundServer, timeoutMs = 10_000): Promise<Connection> {
-  try {
-    return await Connection.connect({ connectTimeout: timeoutMs, ...server.client });
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ServerUnreachableError(
-      `no Temporal server answers at ${server.address} (chosen by ${server.source}): ${reason}. ` +
-        'Start it, correct that setting, or unset it to use the embedded server.',
-      { cause: error },
-    );
+/** The server does not answer; the message says which one, why it was chosen and how it is known; `next` what to do. */
+export class ServerUnreachableError extends Error {
+  override readonly name = 'ServerUnreachableError';
+  readonly next: string;
+  constructor(server: FoundServer, reason: string, options?: { cause?: unknown }) {
+    super(`no Temporal server answers at ${server.address} (chosen by ${server.source}): ${reason}`, options);
+    this.next = unreachableAdvice(server);
   }
+}
+
+/**
+ * Connects a client. Throws `ServerUnreachableError`: at once where the connection is refused or the host has no address,
+ * else after `timeoutMs` without an answer. The caller closes the connection.
+ */
+export async function connectClient(server: FoundServer, timeoutMs = 10_000): Promise<Connection> {
+  const startedAtMs = performance.now();
+  await refuseClosed(server);
+  const leftMs = Math.max(1, timeoutMs - (performance.now() - startedAtMs));
+  try {
+    return await Connection.connect({ connectTimeout: leftMs, ...server.client });
+  } catch (error) {
+    throw new ServerUnreachableError(server, error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+/** Through these, gRPC reaches what this machine itself may not: https://github.com/grpc/grpc-node, environment variables. */
+const proxyVariables = ['grpc_proxy', 'https_proxy', 'http_proxy'];
+
+/** Throws `ServerUnreachableError` where nothing can be listening at the server's address; else takes up to a second. */
+export async function refuseClosed(server: FoundServer): Promise<void> {
+  if (proxyVariables.some((name) => process.env[name])) return;
+  const answer = await knock(server.address, knockTimeoutMs);
+  if (answer === 'refused') throw new ServerUnreachableError(server, 'the connection is refused');
+  if (answer === 'unknown host') throw new ServerUnreachableError(server, 'no such host is known');
 }
 
 /** A server to use, and the embedded one's handle where this call started it. */
@@ -154,7 +199,7 @@ export async function openServer(options: ResolveOptions & Omit<DevServerOptions
   try {
     const started = await startDevServer(options);
     const { address, namespace, uiUrl } = started;
-    return { server: { ...plainServer('dev', address), source: '.perdure/dev.json', namespace, uiUrl }, started };
+    return { server: { ...plainServer('dev', address), namespace, uiUrl }, started };
   } catch (error) {
     if (!(error instanceof DevServerRunningError)) throw error;
     const other = await resolveServer(options);

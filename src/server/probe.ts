@@ -16,21 +16,30 @@ export async function isTemporalAt(address: string, timeoutMs: number): Promise<
   }
 }
 
+/** Whether anything accepts connections at `host:port`. */
+export async function accepts(address: string, timeoutMs: number): Promise<boolean> {
+  return (await knock(address, timeoutMs)) === 'open';
+}
+
 /**
- * Whether anything accepts connections at `host:port`. gRPC takes a refused connection for a reason to wait and try
- * again, so asking it would cost the whole timeout (and, while a server starts, a second too much); this costs
- * milliseconds.
+ * What a plain TCP connection to `host:port` comes to within `timeoutMs`; without a port, Temporal's usual one. gRPC takes a
+ * refused connection for a reason to wait and try again, so asking it would cost the whole timeout (and, while a server
+ * starts, a second too much); this costs milliseconds. Never rejects.
  */
-export function accepts(address: string, timeoutMs: number): Promise<boolean> {
+export function knock(address: string, timeoutMs: number): Promise<'open' | 'refused' | 'unknown host' | 'silent'> {
+  if (!URL.canParse(`tcp://${address}`)) return Promise.resolve('silent');
   const { hostname, port } = new URL(`tcp://${address}`);
   return new Promise((resolve) => {
-    const socket = connect({ host: hostname, port: Number(port), timeout: timeoutMs });
-    const settle = (answer: boolean) => {
+    const host = hostname.replace(/^\[(.*)\]$/, '$1');
+    const socket = connect({ host, port: port === '' ? 7233 : Number(port), timeout: timeoutMs });
+    const settle = (answer: Awaited<ReturnType<typeof knock>>) => {
       socket.destroy();
       resolve(answer);
     };
-    socket.once('connect', () => settle(true));
-    socket.once('timeout', () => settle(false));
-    socket.once('error', () => settle(false));
+    socket.once('connect', () => settle('open'));
+    socket.once('timeout', () => settle('silent'));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      settle(code === 'ECONNREFUSED' ? 'refused' : code === 'ENOTFOUND' ? 'unknown host' : 'silent');
+    });
   });
 }

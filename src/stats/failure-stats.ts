@@ -12,7 +12,10 @@ const HOUR_MS = 3_600_000;
 
 /** What some calls add up to. Rates are between 0 and 1, and absent where there is nothing to divide by. */
 export interface CallFigures {
-  /** Calls that ended and say something about the tool: all but `pending` and those that nobody let run. */
+  /**
+   * Calls that ended and say something about the tool: all but `pending` and those that nobody let run. Counts what
+   * happened: a call whose outcome was taken back (by a retry, or a person's word) counts once more with each that followed.
+   */
   calls: number;
   succeeded: number;
   /** Half failed; counted as no failure. */
@@ -60,7 +63,7 @@ export interface ToolFigures extends CallFigures {
 /** How the tools did, over the calls that were asked for. */
 export interface FailureFigures {
   runs: number;
-  /** The highest step in which a run made a call. */
+  /** As `perdure show` counts them: `countSteps`. */
   stepsPerRun?: { mean: number; p50: number; max: number };
   all: CallFigures;
   /** The one with the most failures first. */
@@ -116,17 +119,45 @@ export class FailureStats {
     if (counted) this.#owners.addCall(row, attempts);
     const verdict = row.outcome && verdictOn(row.outcome);
     if (!counted || !row.outcome || !verdict) return;
-    const tool = this.#tools.get(row.tool) ?? new ToolSums();
-    this.#tools.set(row.tool, tool);
-    tool.add(row, row.outcome, verdict);
+    const tool = this.#toolOf(row);
+    tool.addEnd(row, row.outcome, verdict);
+    if (verdict !== 'notRun' && isCorrectable(row.outcome)) tool.correctable += 1;
     if (verdict !== 'notRun') tool.addSeen(attempts);
     tool.corrected += this.#corrections.add(row).length;
     if (verdict !== 'notRun') this.#addHour(row.updatedAtMs, verdict === 'failed' || verdict === 'aborted');
   }
 
+  /**
+   * An outcome that was taken back: it happened, and is no mistake that the model was to correct. `row` as it was then, with
+   * the starts that the outcome tells of.
+   */
+  addTakenBack(row: LedgerRow): void {
+    const verdict = row.outcome && verdictOn(row.outcome);
+    if ((this.#only !== undefined && row.tool !== this.#only) || !row.outcome || !verdict) return;
+    this.#toolOf(row).addEnd(row, row.outcome, verdict);
+    if (verdict !== 'notRun') this.#addHour(row.updatedAtMs, verdict === 'failed' || verdict === 'aborted');
+  }
+
+  /** The runs that the figures are about so far. */
+  runs(): string[] {
+    return [...this.#runs].flatMap(([runKey, { counted }]) => (counted ? [runKey] : []));
+  }
+
+  /** How many steps a run had. Until this is said, it is taken to have ended with its last call. */
+  setSteps(runKey: string, steps: number): void {
+    const run = this.#runs.get(runKey);
+    if (run) this.#runs.set(runKey, { ...run, steps });
+  }
+
   /** Starts of model turns whose client retried by itself. */
   addTurnAttempts(attempts: readonly AttemptRecord[]): void {
     this.#owners.addTurns(attempts);
+  }
+
+  #toolOf({ tool }: LedgerRow): ToolSums {
+    const sums = this.#tools.get(tool) ?? new ToolSums();
+    this.#tools.set(tool, sums);
+    return sums;
   }
 
   #addHour(atMs: number, failed: boolean): void {
@@ -172,12 +203,10 @@ class ToolSums {
   correctable = 0;
   corrected = 0;
 
-  add(row: LedgerRow, outcome: Outcome, verdict: keyof ToolSums['verdicts']): void {
+  addEnd(row: LedgerRow, outcome: Outcome, verdict: keyof ToolSums['verdicts']): void {
     this.verdicts[verdict] += 1;
     if ('failure' in outcome) this.#addFailure(outcome.failure);
-    if (verdict === 'notRun') return;
-    if (isCorrectable(outcome)) this.correctable += 1;
-    if (row.starts === 0) return;
+    if (verdict === 'notRun' || row.starts === 0) return;
     this.attempts += row.starts;
     this.durations.push(outcome.elapsedMs);
   }

@@ -152,8 +152,9 @@ class Collector {
          SELECT head FROM runs WHERE head IS NOT NULL AND ${this.#notCollected()}
          UNION SELECT head FROM turns WHERE head <> '' AND ${this.#notCollected()}
          UNION SELECT FIELD(result, head) FROM turns WHERE result IS NOT NULL AND ${this.#notCollected()}
+         UNION SELECT id FROM nodes WHERE touched_at_ms > ?1
          UNION SELECT nodes.parent FROM needed JOIN nodes ON nodes.id = needed.id WHERE nodes.parent IS NOT NULL
-       ) SELECT id, parent FROM nodes WHERE touched_at_ms <= ?1 AND id NOT IN (SELECT id FROM needed WHERE id IS NOT NULL)`,
+       ) SELECT id, parent FROM nodes WHERE id NOT IN (SELECT id FROM needed WHERE id IS NOT NULL)`,
       this.#beforeMs,
       this.#dryRunKeys(),
     );
@@ -173,14 +174,19 @@ class Collector {
     return JSON.stringify(this.#options.dryRun ? this.collection.runs.map(({ runKey }) => runKey) : []);
   }
 
-  /** What has come to be needed since it was looked up stays: it was written again, or a run or node refers to it. */
+  /**
+   * What has come to be needed since it was looked up stays, with all that it follows: it was written again, or a run or node
+   * refers to it.
+   */
   async #removeNodes(ids: string[]): Promise<number> {
     const gone = await this.#on.write((query) =>
       query<{ id: string }>(
-        `DELETE FROM nodes WHERE id IN LIST(?1) AND touched_at_ms <= ?2
-           AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.head = nodes.id)
-           AND NOT EXISTS (SELECT 1 FROM nodes AS child WHERE child.parent = nodes.id AND child.id NOT IN LIST(?1))
-         RETURNING id`,
+        `WITH RECURSIVE kept (id) AS (
+           SELECT id FROM nodes WHERE id IN LIST(?1) AND (touched_at_ms > ?2
+             OR EXISTS (SELECT 1 FROM runs WHERE runs.head = nodes.id)
+             OR EXISTS (SELECT 1 FROM nodes AS child WHERE child.parent = nodes.id AND child.id NOT IN LIST(?1)))
+           UNION SELECT nodes.parent FROM kept JOIN nodes ON nodes.id = kept.id WHERE nodes.parent IS NOT NULL
+         ) DELETE FROM nodes WHERE id IN LIST(?1) AND id NOT IN (SELECT id FROM kept) RETURNING id`,
         JSON.stringify(ids),
         this.#beforeMs,
       ),

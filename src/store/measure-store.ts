@@ -12,7 +12,8 @@ export interface RunSize {
   workflowId: string;
   runKey: string;
   status: string;
-  steps: number;
+  /** Model turns, those included that were set aside and a model's last words at a limit. */
+  turns: number;
   calls: number;
   /** Its conversation (shared with its forks), turns, calls and attempts. Large results, kept as bodies, are not in it. */
   bytes: number;
@@ -89,23 +90,23 @@ async function biggestRuns({ query }: UpkeepDatabase, limit: number): Promise<Ru
     `WITH RECURSIVE chain (run_key, id) AS (
        SELECT run_key, head FROM runs WHERE head IS NOT NULL
        UNION ALL SELECT chain.run_key, nodes.parent FROM chain JOIN nodes ON nodes.id = chain.id WHERE nodes.parent IS NOT NULL
-     ), parts (run_key, steps, calls, bytes) AS (
+     ), parts (run_key, turns, calls, bytes) AS (
        SELECT chain.run_key, 0, 0, octet_length(bodies.bytes) FROM chain JOIN nodes ON nodes.id = chain.id
          JOIN bodies ON bodies.id = nodes.body
        UNION ALL SELECT run_key, 1, 0, octet_length(result) FROM turns WHERE result IS NOT NULL
        UNION ALL SELECT run_key, 0, 1, coalesce(octet_length(outcome), 0) + coalesce(octet_length(rendered), 0) FROM calls
        UNION ALL SELECT calls.run_key, 0, 0, coalesce(octet_length(failure), 0) + coalesce(octet_length(requests), 0)
          FROM attempts JOIN calls ON calls.key = attempts.key
-     ), sizes (run_key, steps, calls, bytes) AS (
-       SELECT run_key, sum(steps), sum(calls), sum(bytes) FROM parts GROUP BY run_key
+     ), sizes (run_key, turns, calls, bytes) AS (
+       SELECT run_key, sum(turns), sum(calls), sum(bytes) FROM parts GROUP BY run_key
      )
      SELECT runs.workflow_id AS "workflowId", runs.run_key AS "runKey", status, started_at_ms AS "startedAtMs",
-       coalesce(steps, 0) AS steps, coalesce(calls, 0) AS calls, coalesce(bytes, 0) AS bytes
+       coalesce(turns, 0) AS turns, coalesce(calls, 0) AS calls, coalesce(bytes, 0) AS bytes
      FROM runs LEFT JOIN sizes ON sizes.run_key = runs.run_key ORDER BY coalesce(bytes, 0) DESC, runs.ordinal LIMIT ?1`,
     limit,
   );
-  return rows.map(({ workflowId, runKey, status, startedAtMs, steps, calls, bytes }) => ({
+  return rows.map(({ workflowId, runKey, status, startedAtMs, turns, calls, bytes }) => ({
     ...{ workflowId: String(workflowId), runKey: String(runKey), status: String(status) },
-    ...{ startedAtMs: Number(startedAtMs), steps: Number(steps), calls: Number(calls), bytes: Number(bytes) },
+    ...{ startedAtMs: Number(startedAtMs), turns: Number(turns), calls: Number(calls), bytes: Number(bytes) },
   }));
 }

@@ -17,6 +17,7 @@ import {
   readStoredTurn,
   readTombstone,
   readTurn,
+  takenBackBy,
   turnAnswer,
   type InterventionRow,
   type RunRow,
@@ -32,6 +33,7 @@ import type {
   Store,
   StoredTurn,
   StoreError,
+  TakenBackOutcome,
   Tombstone,
   TurnCommit,
   TurnKey,
@@ -186,6 +188,13 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
 
     async listInterventions(runKey: string): Promise<RecordedIntervention[]> {
       return await database.transaction((tx) => findInterventions(tx, runKey));
+    },
+
+    async listTakenBack({ sinceMs }: { sinceMs: number }): Promise<TakenBackOutcome[]> {
+      const rows = await database.transaction((tx) =>
+        tx.query<InterventionRow>('SELECT * FROM interventions WHERE at_ms >= $1 ORDER BY at_ms, ordinal', [sinceMs]),
+      );
+      return rows.flatMap(takenBackBy);
     },
 
     async getTurn(turn: TurnKey): Promise<StoredTurn> {

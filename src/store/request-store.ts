@@ -37,6 +37,7 @@ export abstract class RequestStore implements WorkerStore {
   finishRun = (runKey: string, result: AgentRunResult, end?: RunEnding) => this.ask('finishRun', runKey, result, end);
   intervene = (change: Intervening) => this.ask('intervene', change);
   listInterventions = (runKey: string) => this.ask('listInterventions', runKey);
+  listTakenBack = (filter: { sinceMs: number }) => this.ask('listTakenBack', filter);
   getTombstone = (runKey: string) => this.ask('getTombstone', runKey);
   getManifest = (hash: string) => this.ask('getManifest', hash);
   getNode = (id: string) => this.ask('getNode', id);

@@ -7,6 +7,7 @@ import {
   type AskingExecution,
   type RunRecord,
   type StoredTurn,
+  type TakenBackOutcome,
   type Tombstone,
   type TurnCommit,
   type TurnKey,
@@ -28,6 +29,7 @@ export interface RunRow {
 }
 
 export interface InterventionRow {
+  run_key: string;
   at_ms: number;
   intervention: string;
 }
@@ -119,6 +121,15 @@ export function isOvertaken(run: RunRow, by: AskingExecution | undefined): boole
 
 export function readIntervention(row: InterventionRow): RecordedIntervention {
   return { ...(JSON.parse(row.intervention) as Intervention), atMs: row.at_ms };
+}
+
+export function takenBackBy(row: InterventionRow): TakenBackOutcome[] {
+  const intervention = readIntervention(row);
+  const calls =
+    intervention.kind === 'resolution'
+      ? [{ key: intervention.key, outcome: intervention.former }]
+      : intervention.reopened;
+  return calls.flatMap(({ key, outcome }) => (outcome ? [{ runKey: row.run_key, key, atMs: row.at_ms, outcome }] : []));
 }
 
 /** What committing a turn comes to: the answer, and whether the run's head moves to it. */

@@ -11,6 +11,7 @@ import {
   readStoredTurn,
   readTombstone,
   readTurn,
+  takenBackBy,
   turnAnswer,
   type InterventionRow,
   type RunRow,
@@ -29,6 +30,7 @@ import type {
   RunRecord,
   Store,
   StoredTurn,
+  TakenBackOutcome,
   Tombstone,
   TurnCommit,
   TurnKey,
@@ -67,6 +69,7 @@ export function runOperations(
   );
   const selectIntervention = db.prepare('SELECT * FROM interventions WHERE run_key = ? AND id = ?');
   const selectInterventions = db.prepare('SELECT * FROM interventions WHERE run_key = ? ORDER BY ordinal');
+  const selectInterventionsSince = db.prepare('SELECT * FROM interventions WHERE at_ms >= ? ORDER BY at_ms, ordinal');
   const insertIntervention = db.prepare(
     `INSERT INTO interventions (run_key, id, ordinal, at_ms, intervention)
      VALUES (:runKey, :id, (SELECT coalesce(max(ordinal), 0) + 1 FROM interventions WHERE run_key = :runKey), :now, :text)`,
@@ -182,6 +185,10 @@ export function runOperations(
 
     listInterventions(runKey: string): RecordedIntervention[] {
       return interventionsOf(runKey);
+    },
+
+    listTakenBack({ sinceMs }: { sinceMs: number }): TakenBackOutcome[] {
+      return (selectInterventionsSince.all(sinceMs) as unknown as InterventionRow[]).flatMap(takenBackBy);
     },
 
     getTurn(turn: TurnKey): StoredTurn {

@@ -39,6 +39,7 @@ const READS: ReadonlySet<RequestMethod> = new Set<RequestMethod>([
   'listTurns',
   'getTombstone',
   'listInterventions',
+  'listTakenBack',
   'getCall',
   'findRendered',
   'listFailedCalls',

@@ -137,6 +137,15 @@ export interface Tombstone {
   collectedAtMs: number;
 }
 
+/** An outcome that stood until a person's intervention: a retry took it back, or somebody's word replaced it. */
+export interface TakenBackOutcome {
+  runKey: string;
+  key: string;
+  /** When it was taken back, epoch milliseconds on the store's clock. */
+  atMs: number;
+  outcome: Outcome;
+}
+
 /** A stored call with everything about it. */
 export interface CallRecord {
   row: LedgerRow;
@@ -200,6 +209,8 @@ export interface Store {
   intervene(change: Intervening): Promise<IntervenedRun>;
   /** Oldest first. */
   listInterventions(runKey: string): Promise<RecordedIntervention[]>;
+  /** Outcomes of all runs that were taken back at `sinceMs` or later, the one taken back first first. */
+  listTakenBack(filter: { sinceMs: number }): Promise<TakenBackOutcome[]>;
   getManifest(hash: string): Promise<Manifest | undefined>;
 
   // --- transcript ---------------------------------------------------------------------------------------------------

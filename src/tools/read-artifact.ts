@@ -1,5 +1,6 @@
 import { mediaTypeOf, placeholderOf, textOf } from '../results/binary.js';
 import { withoutControls } from '../results/clean-text.js';
+import { counted } from '../policy/counted.js';
 import { toolOf } from './define-tool.js';
 import { ToolError } from './tool-error.js';
 import type { Tool, ToolContext } from './tool.js';
@@ -101,7 +102,7 @@ function readLines(lines: string[], input: ReadArtifactInput): unknown {
     throw new ToolError({
       class: 'validation_error',
       effect: 'none',
-      publicMessage: `first_line is ${String(first)}, but this result has ${String(lines.length)} lines.`,
+      publicMessage: `first_line is ${String(first)}, but this result has ${counted(lines.length, 'line')}.`,
       hint: `Read from a line between 1 and ${String(lines.length)}.`,
     });
   }

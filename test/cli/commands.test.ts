@@ -5,7 +5,7 @@ import type { RunDescription } from '../../src/client/run-description.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { buildManifest } from '../../src/tools/manifest.js';
 import { runScripted } from './scripted-platform.js';
-import { runningRun, sampleRun, sampleSummaries } from './sample-run.js';
+import { runningRun, sampleRun, sampleSummaries, START_MS } from './sample-run.js';
 
 const ended = sampleRun();
 const result = ended.result as AgentRunResult;
@@ -41,7 +41,7 @@ describe('run, followed in a pipe', () => {
       run-4kx9mz completed  perdure show run-4kx9mz
       "
     `);
-    expect(asked).toEqual(['engine {}', 'stop']);
+    expect(asked).toEqual(['checkStart', 'engine {}', 'stop']);
   });
 
   it.each([
@@ -71,6 +71,13 @@ describe('run, followed in a pipe', () => {
     const { startedWith, asked } = await runScripted(args, { stdin: 'from a file\n' });
     expect(startedWith).toEqual([{ task: 'from a file\n', id: 'mine', model: 'a:b', limits: { steps: null } }]);
     expect(asked[0]).toBe('engine {"model":"a:b"}');
+  });
+
+  it('starts no server for an id that is taken', async () => {
+    const startFails = new PerdureError('run_exists', 'A run with the id "mine" exists already (completed).');
+    const { exitCode, err, asked } = await runScripted(['run', 'x', '--id', 'mine'], { embedded: true, startFails });
+    expect({ exitCode, asked }).toEqual({ exitCode: 2, asked: ['checkStart mine'] });
+    expect(err).toContain('exists already');
   });
 
   it('ends with the error of a worker that breaks down', async () => {
@@ -164,9 +171,9 @@ describe('run, not followed', () => {
   });
 
   it('is refused where nobody would run it', async () => {
-    const { exitCode, err, startedWith } = await runScripted(['run', 'x', '--no-follow'], { embedded: true });
+    const { exitCode, err, asked } = await runScripted(['run', 'x', '--no-follow'], { embedded: true });
     expect(exitCode).toBe(2);
-    expect(startedWith).toEqual([]);
+    expect(asked).toEqual([]);
     expect(err).toContain('perdure dev');
   });
 });
@@ -240,20 +247,40 @@ describe('show', () => {
 describe('retry', () => {
   it('passes on what was asked, and says what runs and what does not', async () => {
     const retryPlan = {
-      rerun: [{ callId: 'c2.1', tool: 'refund_payment' }],
+      rerun: [{ callId: 'c2.1', tool: 'refund_payment', former: 'tool_bug' as const }],
       unresolved: [{ callId: 'c2.0', tool: 'print_label' }],
     };
     const args = ['retry', 'run', '--max-steps', '50', '--max-cost', '2.5', '--note', 'mended', '--no-follow'];
-    const { exitCode, out, err, asked } = await runScripted(args, { retryPlan });
+    const { exitCode, out, err, asked } = await runScripted(args, { retryPlan, looks: [ended] });
     expect(exitCode).toBe(0);
     expect(out).toBe('run-4kx9mz\n');
     expect(err).toBe(
-      'runs now: c2.1 refund_payment\n' +
+      'runs now: c2.1 refund_payment (formerly tool_bug)\n' +
         'not run again: c2.0 print_label, which may or may not have happened. ' +
         'Say which: perdure resolve run-4kx9mz --call c2.0 --happened (or --did-not)\n' +
         'See how it goes: perdure show run-4kx9mz\n',
     );
     expect(asked).toContain('retry run-4kx9mz {"note":"mended","limits":{"steps":50,"costUsd":2.5}}');
+  });
+
+  it('tells what is new, and of a call that runs again how it ends now and not how it ended before', async () => {
+    const failed = running();
+    const [first, second] = failed.steps;
+    const [refund, label] = second!.calls;
+    const broken = { ...refund!, state: 'failed' as const, starts: 1, endedAtMs: START_MS + 4_200 };
+    const before = { ...failed, steps: [first!, { ...second!, calls: [broken, label!] }] };
+    const again = {
+      ...before,
+      steps: [first!, { ...second!, calls: [{ ...broken, endedAtMs: START_MS + 9_000 }, label!] }],
+    };
+    const { err } = await runScripted(['retry', 'run', '--follow'], { looks: [before, again, ended], result });
+    expect(err).toBe(
+      'run-4kx9mz  http://ui/run-4kx9mz\n' +
+        '  ✗ c2.1  refund_payment {"paymentId":"pay_77","amountCents":129900}  failed\n' +
+        '  ✗ c2.1  refund_payment {"paymentId":"pay_77","amountCents":129900}  business_rule_violation, 2.3 s, 2 starts\n' +
+        '          The payment service refused: the payment was already refunded in full. Look the payment up before you try another way.\n' +
+        'run-4kx9mz completed  perdure show run-4kx9mz\n',
+    );
   });
 
   it('refuses a limit that is none', async () => {
@@ -288,6 +315,22 @@ describe('cancel', () => {
     expect(exitCode).toBe(0);
     expect(out).toBe('');
     expect(err).toBe('run-4kx9mz was asked to end. See how it does: perdure show run-4kx9mz\n');
+    expect(asked).toEqual(['cancel run-4kx9mz']);
+  });
+
+  it('starts the embedded server for a paused run, and waits for its end', async () => {
+    const unanswered = { at: '127.0.0.1:7233', advice: 'perdure dev' };
+    const cancelled: RunDescription = { ...ended, state: 'cancelled' };
+    const script = { looks: [running(), running(), running(), cancelled, cancelled], unanswered, embedded: true };
+    const { exitCode, err, asked } = await runScripted(['cancel', 'run'], script);
+    expect(asked).toEqual(['engine {}', 'cancel run-4kx9mz', 'stop']);
+    expect(err).toMatch(/run-4kx9mz cancelled {2}perdure show run-4kx9mz\n$/);
+    expect(exitCode).toBe(0);
+  });
+
+  it('starts none for a run that has ended', async () => {
+    const unanswered = { at: '127.0.0.1:7233', advice: 'perdure dev' };
+    const { asked } = await runScripted(['cancel', 'run'], { looks: [ended], unanswered, embedded: true });
     expect(asked).toEqual(['cancel run-4kx9mz']);
   });
 

@@ -54,6 +54,19 @@ describe('watch', () => {
     expect(out).toContain('steps 2 of 25');
   });
 
+  it('says at once that no server answers, and goes on looking at the store', async () => {
+    const { server: _server, ...unserved } = running();
+    const unanswered = { at: '127.0.0.1:7233', advice: 'Start the embedded one with: perdure dev' };
+    const script = { looks: [unserved, unserved, sampleRun(), sampleRun()], unanswered };
+    const { exitCode, out, err } = await runScripted(['watch', 'run'], script);
+    expect(err).toBe(
+      'No Temporal server answers at 127.0.0.1:7233; showing what the store knows, looking again every 2 s.\n' +
+        'Start the embedded one with: perdure dev\n',
+    );
+    expect(out).toContain('run-4kx9mz completed');
+    expect(exitCode).toBe(0);
+  });
+
   it('is left by Ctrl-C, and the run goes on', async () => {
     const { exitCode, err } = await runScripted(['watch', 'run'], { looks: [running()], interruptAtLook: 1 });
     expect(exitCode).toBe(130);

@@ -40,22 +40,24 @@ describe('--help and --version', () => {
 
 describe('a mistake in the command', () => {
   it.each([
-    [['lst'], "unknown command 'lst'\n(Did you mean list?)"],
-    [['run', 'x', '--max-step', '3'], "unknown option '--max-step'\n(Did you mean --max-steps?)"],
-    [['run'], "missing required argument 'task'"],
-    [['show'], "missing required argument 'run'"],
-    [['run', 'x', '--max-steps', '-1'], "argument '-1' is invalid. Expected a whole number, or none."],
-    [['run', 'x', '--max-steps', '2.5'], "argument '2.5' is invalid. Expected a whole number, or none."],
-    [['list', '--limit', '0'], "argument '0' is invalid. Expected a whole number, 1 or more."],
-    [['list', '--status', 'done'], "argument 'done' is invalid. Allowed choices are running, waiting,"],
-    [['cancel', 'a', 'b'], "too many arguments for 'cancel'"],
-  ])('%j is answered with what is wrong, and 2', async (args, sentence) => {
+    ['perdure', ['lst'], "unknown command 'lst'\n(Did you mean list?)"],
+    ['perdure run', ['run', 'x', '--max-step', '3'], "unknown option '--max-step'\n(Did you mean --max-steps?)"],
+    ['perdure run', ['--config', 'list', 'run'], "missing required argument 'task'"],
+    ['perdure show', ['show'], "missing required argument 'run'"],
+    ['perdure run', ['run', 'x', '--max-steps', '-1'], "argument '-1' is invalid. Expected a whole number, or none."],
+    ['perdure run', ['run', 'x', '--max-steps', '2.5'], "argument '2.5' is invalid. Expected a whole number, or none."],
+    ['perdure list', ['list', '--limit', '0'], "argument '0' is invalid. Expected a whole number, 1 or more."],
+    ['perdure list', ['list', '--status', 'done'], "argument 'done' is invalid. Allowed choices are running, waiting,"],
+    ['perdure cancel', ['cancel', 'a', 'b'], "too many arguments for 'cancel'"],
+    ['perdure store gc', ['store', 'gc', '--dry'], "unknown option '--dry'"],
+    ['perdure store', ['store', 'chek'], "unknown command 'chek'\n(Did you mean check?)"],
+  ])('is answered with what is wrong, %s --help, and 2', async (command, args, sentence) => {
     const { exitCode, out, err } = await runScripted(args);
     expect(exitCode).toBe(2);
     expect(out).toBe('');
     expect(err).toContain(sentence);
     expect(err).toMatch(/^perdure: /);
-    expect(err).toContain('perdure --help');
+    expect(err).toMatch(new RegExp(`\n${command} --help\n$`));
     expect(err).not.toContain('    at ');
   });
 });

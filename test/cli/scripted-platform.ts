@@ -2,7 +2,7 @@ import type { RetryPlan } from '../../src/client/run-retry.js';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import { RunHandle } from '../../src/client/run-handle.js';
 import type { RunDescription, RunSummary } from '../../src/client/run-description.js';
-import type { TranscriptEntry } from '../../src/client/run-reader.js';
+import type { TranscriptEntry, UnansweredServer } from '../../src/client/run-reader.js';
 import type { FailureFigures } from '../../src/stats/failure-stats.js';
 import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
 import type { ReplayedExecution } from '../../src/replay/replay-executions.js';
@@ -28,12 +28,16 @@ export interface Script {
   stats?: FailureFigures;
   retryPlan?: RetryPlan;
   workerIsThere?: boolean;
+  /** There is no server. */
+  unanswered?: UnansweredServer;
   embedded?: boolean;
   /** Ctrl-C while this look (1 is the first) is waited for. */
   interruptAtLook?: number;
   terminal?: boolean;
   stdin?: string;
   openFails?: Error;
+  /** Why a run cannot be started, as the store knows. */
+  startFails?: Error;
   broken?: Promise<never>;
   worker?: Partial<RunningWorker>;
   debug?: boolean;
@@ -79,9 +83,18 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
   };
   const client: Client = {
     taskQueue: 'perdure-0a1b2c3d',
+    unanswered: script.unanswered,
     start(task, options) {
       startedWith.push({ task, ...options });
       return Promise.resolve(handle(options?.id ?? 'run-4kx9mz'));
+    },
+    checkStart(_task, options) {
+      asked.push(`checkStart ${options?.id ?? ''}`.trim());
+      return script.startFails ? Promise.reject(script.startFails) : Promise.resolve();
+    },
+    checkRetry(run) {
+      asked.push(`checkRetry ${run.runId}`);
+      return Promise.resolve();
     },
     get(id) {
       if (id === 'nope') {
@@ -101,6 +114,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
       return look instanceof Error ? Promise.reject(look) : Promise.resolve(look);
     },
     follow: (run) => ({ look: () => client.describe(run) }),
+    serverEvents: () => Promise.resolve([]),
     transcript: () => Promise.resolve(needed(script.transcript, 'transcript')),
     limitsOf: () => Promise.resolve(script.limits),
     describeCall(_run, callId) {
@@ -183,13 +197,14 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     openUpkeep: () => Promise.reject(new Error('openUpkeep is not scripted')),
     diagnose: () => Promise.reject(new Error('diagnose is not scripted')),
     openClient: () => opened(client),
-    openEngine(options): Promise<Engine> {
+    async openEngine({ check, ...options }): Promise<Engine> {
+      if (script.embedded) await check?.(client);
       asked.push(`engine ${JSON.stringify(options)}`);
       const stop = async (): Promise<void> => {
         asked.push('stop');
         await client.close();
       };
-      return opened({ client, embedded: script.embedded ?? false, broken: script.broken ?? never, stop });
+      return await opened({ client, embedded: script.embedded ?? false, broken: script.broken ?? never, stop });
     },
     async openWorker(options): Promise<RunningWorker> {
       asked.push(`worker ${JSON.stringify(options)}`);

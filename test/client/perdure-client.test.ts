@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Perdure, type StartOptions } from '../../src/client/perdure-client.js';
 import { PerdureError } from '../../src/client/perdure-error.js';
+import type { ListOptions } from '../../src/client/run-reader.js';
 import type { ServerRun } from '../../src/client/run-server.js';
+import type { Outcome } from '../../src/contract/call.js';
+import type { Failure, FailureClass } from '../../src/contract/failure.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { CallRecord, RunRecord } from '../../src/store/store.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
@@ -50,6 +53,11 @@ function turn(step: number, from: string, to: string, text = ''): StoredTurn {
     result: { head: to, calls: [], usage: { inputTokens: 10, outputTokens: 5, costUsd: 0 }, text, empty: false },
     atMs: step,
   };
+}
+
+function failureOf(name: FailureClass): Failure {
+  const words = { message: 'it failed', suggestedAction: 'try another way' };
+  return { class: name, code: 'X', effectState: 'none', retryable: false, ...words };
 }
 
 function client(contents: StoredRuns, server: ScriptedServer | undefined = new ScriptedServer()): Perdure {
@@ -189,6 +197,20 @@ describe('list', () => {
     const server = new ScriptedServer({ runs: [onServer({ status: 'timed_out', closedAtMs: 5 })] });
     const contents = { runs: [record(), record({ runKey: 'key-2', workflowId: 'run-two' })] };
     expect((await client(contents, server).list({ state: 'running' })).map((run) => run.id)).toEqual(['run-two']);
+  });
+
+  it('finds a run by a failure that a retry took back', async () => {
+    const outcome: Outcome = {
+      ...{ callId: 'c1.0', tool: 'refund', key: 'k', attempts: 1, elapsedMs: 1, status: 'failed' },
+      failure: { ...failureOf('auth_failed') },
+    };
+    const takenBack = [{ runKey: 'key-1', key: 'k', atMs: 1_500, outcome }];
+    const perdure = client({ runs: [record(), record({ runKey: 'key-2', workflowId: 'run-two' })], takenBack });
+    const ids = async (options: ListOptions) => (await perdure.list(options)).map(({ id }) => id);
+    expect(await ids({ failureClass: 'auth_failed' })).toEqual(['run-one']);
+    expect(await ids({ failureClass: 'auth_failed', tool: 'refund' })).toEqual(['run-one']);
+    expect(await ids({ failureClass: 'auth_failed', tool: 'other' })).toEqual([]);
+    expect(await ids({ failureClass: 'timeout' })).toEqual([]);
   });
 
   it('works from the store alone where there is no server', async () => {

@@ -26,6 +26,12 @@ function turn(step: number, from: string, to: string): StoredTurn {
   };
 }
 
+/** With a call that was not run. */
+function lastWords(step: number, from: string, to: string): StoredTurn {
+  const last = turn(step, from, to);
+  return { ...last, result: { ...last.result, finalTurn: true } };
+}
+
 function record(step: number, ended: boolean): CallRecord {
   return {
     row: {
@@ -105,7 +111,10 @@ describe('looking at a run again and again', () => {
     ]);
   });
 
-  it('reads a failed call of the last step anew, because a retry may give it another outcome', async () => {
+  it.each([
+    ['the last step', []],
+    ['the step before the last words at a limit', [lastWords(3, 'b', 'c')]],
+  ])('reads a failed call of %s anew, because a retry may give it another outcome', async (_, after) => {
     const failed = record(2, true);
     const { outcome } = failed.row;
     if (!outcome) throw new Error('the record has an outcome');
@@ -119,14 +128,16 @@ describe('looking at a run again and again', () => {
     };
     const { callId, tool, key, attempts, elapsedMs } = outcome;
     failed.row.outcome = { callId, tool, key, attempts, elapsedMs, status: 'failed', failure };
-    const turns = [turn(1, 'root', 'a'), turn(2, 'a', 'b')];
+    const turns = [turn(1, 'root', 'a'), turn(2, 'a', 'b'), ...after];
+    const head = turns.at(-1)!.result.head;
     const calls = new Map([
       ['k1', record(1, true)],
       ['k2', failed],
+      ['k3', record(3, true)],
     ]);
     const { asked, store } = countingStore(turns, calls);
     const steps = new RunSteps(store, 'r');
-    const stateNow = async () => (await steps.upTo('b')).at(-1)?.calls[0]?.state;
+    const stateNow = async () => (await steps.upTo(head))[1]?.calls[0]?.state;
     expect(await stateNow()).toBe('failed');
     calls.set('k2', record(2, true));
     expect(await stateNow()).toBe('succeeded');

@@ -1,5 +1,5 @@
 import type { RecordedExecution } from '../../src/replay/recorded-execution.js';
-import type { RunEnd, RunServer, ServerRun, StartRequest } from '../../src/client/run-server.js';
+import type { RunEnd, RunServer, ServerEvent, ServerRun, StartRequest } from '../../src/client/run-server.js';
 
 /** A server with fixed runs that notes what it is asked to do. An end that is not scripted throws. */
 export class ScriptedServer implements RunServer {
@@ -45,6 +45,10 @@ export class ScriptedServer implements RunServer {
   terminate(id: string, reason: string): Promise<void> {
     this.terminated.push({ id, reason });
     return Promise.resolve();
+  }
+
+  events(): Promise<ServerEvent[]> {
+    return Promise.resolve([]);
   }
 
   hasWorker(): Promise<boolean> {

@@ -1,6 +1,7 @@
 import type { RunRecord, Store } from '../../src/store/store.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
-import type { CallRecord } from '../../src/store/store.js';
+import type { RecordedIntervention } from '../../src/contract/intervention.js';
+import type { CallRecord, TakenBackOutcome } from '../../src/store/store.js';
 import type { TranscriptNode } from '../../src/contract/transcript.js';
 
 export interface StoredRuns {
@@ -8,13 +9,15 @@ export interface StoredRuns {
   turns?: Record<string, StoredTurn[]>;
   calls?: Record<string, CallRecord[]>;
   nodes?: TranscriptNode[];
+  interventions?: Record<string, RecordedIntervention[]>;
+  takenBack?: TakenBackOutcome[];
   /** The store's clock. */
   nowMs?: number;
 }
 
 /** A store with fixed contents. Whatever a client has no business with throws. */
 export function scriptedStore(contents: StoredRuns = {}): Store {
-  const { runs = [], turns = {}, calls = {}, nodes = [], nowMs = 0 } = contents;
+  const { runs = [], turns = {}, calls = {}, nodes = [], interventions = {}, takenBack = [], nowMs = 0 } = contents;
   const readable: Partial<Store> = {
     storeId: '0a1b2c3d-4e5f',
     getRun: (runKey) => Promise.resolve(runs.find((run) => run.runKey === runKey)),
@@ -37,6 +40,8 @@ export function scriptedStore(contents: StoredRuns = {}): Store {
       return Promise.resolve({ calls: page, ...(found.length > limit && last && { next: all.indexOf(last) + 1 }) });
     },
     listTurnAttempts: () => Promise.resolve([]),
+    listTakenBack: ({ sinceMs }) => Promise.resolve(takenBack.filter(({ atMs }) => atMs >= sinceMs)),
+    listInterventions: (runKey) => Promise.resolve(interventions[runKey] ?? []),
     getCall: (key) =>
       Promise.resolve(
         Object.values(calls)

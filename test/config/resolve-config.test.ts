@@ -159,3 +159,25 @@ describe('resolveLimits (case L03)', () => {
     );
   });
 });
+
+describe('a configuration for reading', () => {
+  const read = (config: object) =>
+    resolveConfig({ tools: [a], ...config }, { rootDir: '/app', env: {}, forReading: true });
+
+  it.each(['scripted:gone.json', 'openai:gpt-5', 'gpt-5'])(
+    'needs no model, not even the broken one %s',
+    async (name) => {
+      await expect(resolveWith({ tools: [a], model: name })).rejects.toThrow(/^model: /);
+      expect(await read({ model: name })).toMatchObject({ model: undefined, tools: [{ definition: { name: 'a' } }] });
+    },
+  );
+
+  it('needs no prices for a cap on cost', async () => {
+    await expect(resolveWith({ model, limits: { costUsd: 1 } })).rejects.toThrow('limits.costUsd');
+    expect((await read({ model, limits: { costUsd: 1 } })).limits.costUsd).toBe(1);
+  });
+
+  it('is refused for any other mistake', async () => {
+    await expect(read({ store: { paht: 'x' } })).rejects.toThrow(/^store/);
+  });
+});

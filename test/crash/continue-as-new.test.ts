@@ -80,7 +80,7 @@ const stopsThere = [{ at: 'continue-as-new', action: 'stop' }] as const;
 
 describe.concurrent('a run whose workers die as it continues as new', { timeout: 120_000 }, () => {
   it('among signals without end that nobody handles: it continues, and nothing is lost', async () => {
-    await using bench = await CrashBench.open(server);
+    await using bench = await CrashBench.open({ server });
     const program = makeProgram(bench);
     const doomed = await bench.worker([...diesThere]);
     const run = await bench.start(program.name, program.script);
@@ -107,7 +107,7 @@ describe.concurrent('a run whose workers die as it continues as new', { timeout:
   });
 
   it('asked to cancel just then, among such signals: it is cancelled, and nothing is lost', async () => {
-    await using bench = await CrashBench.open(server);
+    await using bench = await CrashBench.open({ server });
     const program = makeProgram(bench);
     const first = await bench.worker([...diesThere]);
     const run = await bench.start(program.name, program.script);

@@ -63,9 +63,9 @@ describe.skipIf(!mountable)('a disk that is full', { timeout: 120_000 }, () => {
     async (tool) => {
       await using disk = await openDisk(8);
       await using bench = await CrashBench.open();
-      const storePath = join(disk.path, 'store.db');
+      const store = { path: join(disk.path, 'store.db') };
       await bench.oracle.mode(tool, { type: 'hold' });
-      const worker = await bench.worker([], { storePath });
+      const worker = await bench.worker([], { store });
       const run = await bench.runCalls(tool);
       await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
       await disk.fill();
@@ -83,7 +83,7 @@ describe.skipIf(!mountable)('a disk that is full', { timeout: 120_000 }, () => {
     await using disk = await openDisk(24);
     const server = await startDevServer({ rootDir: disk.path });
     try {
-      await using bench = await CrashBench.open(server);
+      await using bench = await CrashBench.open({ server });
       await bench.oracle.mode('once', { type: 'hold' });
       await bench.worker();
       const run = await bench.runCalls('once', 'keyed');

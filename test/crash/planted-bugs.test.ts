@@ -22,7 +22,7 @@ afterAll(async () => {
 describe.concurrent('a planted bug is caught', { timeout: 150_000 }, () => {
   it.each(plantedBugs)('$name: $law', async (bug) => {
     await using planted = await plantEdits(bug.edits);
-    await using bench = await CrashBench.open(server, planted.sources);
+    await using bench = await CrashBench.open({ server, sources: planted.sources });
     const bundlePath = await workflowBundle(...(bug.inWorkflow ? [planted.sources] : []));
     const broken = await scenarios[bug.scenario]({ bench, bundlePath });
     expect(broken.map(({ law }) => law)).toContain(bug.law);
@@ -31,7 +31,7 @@ describe.concurrent('a planted bug is caught', { timeout: 150_000 }, () => {
 
 describe.concurrent('without a bug nothing is found', { timeout: 150_000 }, () => {
   it.each(Object.entries(scenarios))('in %s', async (_name, scenario) => {
-    await using bench = await CrashBench.open(server);
+    await using bench = await CrashBench.open({ server });
     expect(await scenario({ bench, bundlePath: await workflowBundle() })).toEqual([]);
   });
 });

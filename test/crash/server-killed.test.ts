@@ -13,7 +13,7 @@ describe('the Temporal server killed in mid-run and started again on its file', 
     let server = await startDevServer({ rootDir });
     const port = Number(server.address.split(':')[1]);
     try {
-      await using bench = await CrashBench.open(server);
+      await using bench = await CrashBench.open({ server });
       await bench.oracle.mode('once', { type: 'hold' });
       await bench.oracle.mode('keyed', { type: 'hold' });
       await bench.worker();
@@ -71,7 +71,7 @@ describe('the Temporal server killed in its first boot', { timeout: 120_000 }, (
       for (const afterMs of [150, 300, 450, 700]) await isKilledInBoot(rootDir, afterMs);
       const server = await startDevServer({ rootDir });
       try {
-        await using bench = await CrashBench.open(server);
+        await using bench = await CrashBench.open({ server });
         await bench.worker();
         const run = await bench.runCalls('once', 'keyed');
         expect(await run.result()).toMatchObject({ status: 'completed', answer: 'all done' });

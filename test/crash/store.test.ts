@@ -34,7 +34,7 @@ describe('a store file', { timeout: 90_000 }, () => {
     expect(await refusal(run, 'c1.0')).toMatch(/this worker's store \(\w+\) is not the run's \(\w+\). Nothing was run/);
     stranger.signal('SIGKILL');
     await stranger.ended();
-    await bench.worker([], { storePath: elsewhere });
+    await bench.worker([], { store: { path: elsewhere } });
     expect(await run.result()).toMatchObject({ status: 'completed' });
     expect(await callEnd(run)).toEqual(ending('outcome_unknown', 1));
     expect(await bench.oracle.effects('once')).toBe(1);
@@ -48,7 +48,7 @@ describe('a store file', { timeout: 90_000 }, () => {
     const doomed = await bench.worker([{ at: 'answered', tool: 'once', action: 'kill' }]);
     const run = await bench.runCalls('once');
     await doomed.ended();
-    await bench.worker([], { storePath: copy });
+    await bench.worker([], { store: { path: copy } });
     expect(await refusal(run, 'c1.0')).toMatch(/the store does not hold node \w+, which asked for this call/);
     expect(await bench.oracle.effects('once')).toBe(1);
     await run.handle.cancel();
@@ -129,9 +129,9 @@ describe('a store file that was damaged while its worker was dead', { timeout: 9
     // The first page, which says what the file is, stays.
     await file.write(Buffer.alloc(size - 4_096, 0xa5), 0, size - 4_096, 4_096);
     await file.close();
-    await expect(bench.worker([], { storePath: broken })).rejects.toThrow(/damaged/);
+    await expect(bench.worker([], { store: { path: broken } })).rejects.toThrow(/damaged/);
     expect(await bench.oracle.arrivals('once')).toEqual([]);
-    await bench.worker([], { storePath: restored });
+    await bench.worker([], { store: { path: restored } });
     expect(await run.result()).toMatchObject({ status: 'completed' });
     expect(await bench.oracle.arrivals('once')).toEqual([]);
   });

@@ -53,10 +53,8 @@ describe('an upgrade in the middle of a run', { timeout: 120_000 }, () => {
     await deploy('next');
     await bench.oracle.release();
     expect(await run.result()).toMatchObject({ status: 'completed', counters: { steps: 5, calls: 4 } });
-    const { client, storePath, oracle } = bench;
-    const witnesses = new Witnesses({ client, storePath, oracleLog: oracle.logPath });
+    await using witnesses = await Witnesses.open(bench);
     const evidence = await witnesses.ask({ program, workflowId: program.name, cancelled: false });
-    witnesses.close();
     expect([...checkLaws(evidence), ...(await checkReplays([evidence], builds.next))]).toEqual([]);
   });
 });

@@ -78,30 +78,42 @@ describe('perdure init', () => {
 });
 
 describe('completion, as bash asks for it', () => {
-  /** What bash offers after the words; the last one is being typed. */
+  /** What bash offers after the words, which it has split as it does; the last one is being typed. */
   async function offered(...words: string[]): Promise<string[]> {
+    const line = `perdure ${words.join(' ').replaceAll(/ ?([:=]) ?/g, '$1')}`;
     const script = [
       `perdure() { "${process.execPath}" "${bin}" "$@"; }`,
-      // Of the package bash-completion, which a test does without.
-      '_get_comp_words_by_ref() { words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur="${COMP_WORDS[COMP_CWORD]}"; prev="${COMP_WORDS[COMP_CWORD-1]}"; }',
-      'compopt() { :; }',
-      'source <(perdure completion bash)',
+      // A person may source it again, after an update.
+      'set -e; source <(perdure completion bash); source <(perdure completion bash)',
       `COMP_WORDS=(perdure ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}`,
-      '__perdure_complete',
+      `COMP_LINE='${line}'; COMP_POINT=${line.length}`,
+      'set +e; _perdure',
       'printf "%s\\n" "${COMPREPLY[@]}"',
     ].join('\n');
     const { stdout } = await run('bash', ['--norc', '-c', script], { cwd: project, env: { ...process.env } });
     return stdout
       .trim()
       .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => line.split('\t')[0] ?? '');
+      .filter((value) => value !== '');
   }
 
   it('offers commands and options', async () => {
     expect(await offered('tr')).toEqual(['transcript']);
     expect(await offered('list', '--st')).toEqual(['--status']);
-    expect(await offered('list', '--status', 'ca')).toEqual(['capped', 'cancelled']);
+    expect((await offered('list', '--status', 'ca')).sort()).toEqual(['cancelled', 'capped']);
+  });
+
+  it('completes behind a sign at which bash splits words', async () => {
+    expect((await offered('list', '--status', '=', 'ca')).sort()).toEqual(['cancelled', 'capped']);
+    await inProject('run', '--id', 'order:1042', 'Refund order 1042 and print a return label');
+    expect(await offered('show', 'ord')).toEqual(['order:1042']);
+    expect(await offered('show', 'order', ':', '10')).toEqual(['1042']);
+    expect(await offered('show', 'order', ':')).toEqual(['1042']);
+  });
+
+  it('executes nothing of what is being typed', async () => {
+    expect(await offered('run', '"$(touch typed)"', '--mo')).toEqual(['--model']);
+    await expect(readFile(join(project, 'typed'))).rejects.toThrow('ENOENT');
   });
 
   it('offers runs, calls and tools from store and configuration', async () => {

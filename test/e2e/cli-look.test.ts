@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunSummary } from '../../src/client/run-description.js';
 import type { TranscriptEntry } from '../../src/client/run-reader.js';
@@ -127,5 +129,30 @@ describe('with perdure dev', () => {
     expect(err).toContain('The server was not reached: no Temporal server answers at 127.0.0.1:9');
     expect(out).toMatch(/refused +completed/);
     expect(code).toBe(0);
+  });
+
+  it('whatever only reads needs no model, and doctor says what is wrong with it', async () => {
+    await rm(join(shop.dir, 'script.ts'));
+    const readings = [
+      ...['list', 'show refused', 'show refused --call c1.0', 'logs refused', 'transcript refused', 'watch refused'],
+      ...[
+        'stats',
+        'export failures',
+        'tools',
+        'store stats',
+        'store check',
+        'store gc --dry-run',
+        'complete -- show r',
+      ],
+    ];
+    for (const line of readings) {
+      expect({ line, ...(await shop.run(...line.split(' '))) }).toMatchObject({ code: 0 });
+    }
+    const asked = await shop.run('run', 'look');
+    expect(asked).toMatchObject({ code: 2, err: expect.stringContaining('scripted:script.ts') });
+    const { out } = await shop.run('doctor');
+    expect(out).toMatch(/problem +model +model: scripted:script\.ts/);
+    expect(out).toMatch(/ok +store +/);
+    expect(out).toMatch(/problem +server +there is none/);
   });
 });

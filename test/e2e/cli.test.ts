@@ -80,7 +80,20 @@ describe('without a server', () => {
     expect((await next.ended).code).toBe(0);
   });
 
-  it('cancel says how to start one, and worker too', async () => {
+  it('cancel ends a paused run: it starts the server for that, and leaves nothing running', async () => {
+    const { child, ended, errHas } = shop.start(['run', '--id', 'unwanted', 'slow']);
+    await errHas('step 1');
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(130);
+    const { code, err } = await shop.run('cancel', 'unwanted');
+    expect(err).toContain('unwanted cancelled  perdure show unwanted\n');
+    expect(code).toBe(0);
+    expect((await shop.run('show', 'unwanted')).out).toContain('unwanted  cancelled after');
+    expect((await readdir(join(shop.dir, '.perdure'))).filter((name) => name.startsWith('dev.'))).toEqual([]);
+    expect((await shop.run('cancel', 'unwanted')).err).toContain('has ended already (cancelled)');
+  });
+
+  it('run without following and worker say how to start one', async () => {
     expect(await shop.run('worker')).toMatchObject({ code: 2, err: expect.stringContaining('perdure dev') });
     expect(await shop.run('run', '--no-follow', 'x')).toMatchObject({
       code: 2,
@@ -140,6 +153,9 @@ describe('with perdure dev', () => {
     expect(err).toContain('cancel-me cancelled');
     expect(code).toBe(4);
     expect((await shop.run('cancel', 'cancel-me')).err).toContain('has ended already');
+    expect((await shop.run('logs', 'cancel-me')).out).toMatch(
+      /run {2}asked to end by \S+@\S+\n(.*\n)*.*run {2}cancelled/,
+    );
   });
 
   it('Ctrl-C while following leaves the run alive', async () => {

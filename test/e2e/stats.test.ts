@@ -87,7 +87,8 @@ describe('an agent whose calls failed in several ways', () => {
       corrected: 1,
       selfCorrectionRate: 1,
     });
-    expect(figures).toMatchObject({ runs: 1, stepsPerRun: { mean: 2, p50: 2, max: 2 } });
+    expect(figures).toMatchObject({ runs: 1, stepsPerRun: { mean: 3, p50: 3, max: 3 } });
+    expect((await perdure('show', 'mixed')).out).toMatch(/^3 steps, 4 calls/m);
     const tools = Object.fromEntries(figures.tools.map((tool) => [tool.tool, tool]));
     expect(tools['refund']).toMatchObject({ calls: 2, failingPaths: [{ path: '/cents', count: 1 }] });
     expect(tools['flaky']).toMatchObject({ calls: 1, successRate: 1, attempts: 2, attemptsPerCall: 2 });
@@ -140,7 +141,7 @@ describe('an agent whose calls failed in several ways', () => {
   it('is told of in tables to people, of one tool where they ask for it', async () => {
     const all = (await perdure('stats')).out;
     expect(all).toContain(
-      '4 calls in 1 run, 50 % succeeded, 2 steps a run (median 2, most 2), 1 of 1 failures corrected',
+      '4 calls in 1 run, 50 % succeeded, 3 steps a run (median 3, most 3), 1 of 1 failure corrected',
     );
     expect(all).toMatch(/^refund +2 +50 % +1 /m);
     expect(all).toMatch(/^\/cents +1 +refund$/m);

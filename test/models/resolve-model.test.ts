@@ -180,20 +180,38 @@ describe('scripted:FILE', () => {
   });
 
   it.each([
-    ['missing.json', undefined, 'cannot read'],
-    ['broken.json', '{', 'is not JSON'],
-    ['broken.ts', 'throw new Error("nowhere");', 'cannot load'],
-    ['empty.json', '{}', 'expected { turns: [ … ] }, got {}'],
-    ['turn.json', '{"turns":["hello"]}', 'turns[0]: expected a reply or a function, got "hello"'],
+    ['missing.json', undefined, /there is no file \/.+\/missing\.json$/],
+    ['missing.ts', undefined, /there is no file \/.+\/missing\.ts$/],
+    ['broken.json', '{\n  "turns": [\n    { "text" "Hi" }\n  ]\n}', /\/broken\.json:3:\d+: is not JSON: Expected ':'/],
+    [
+      'comma.json',
+      '{ "turns": [{ "text": "Hi" },] }',
+      /\/comma\.json: is not JSON: Unexpected token '\]', .+"Hi" },\] }/,
+    ],
+    ['cut.json', '{ "turns": [', /\/cut\.json: is not JSON: Unexpected end/],
+    ['throws.ts', '\n\nthrow new Error("nowhere");', /\/throws\.ts:3: nowhere$/],
+    ['syntax.ts', 'export default {\n  turns: [\n};', /\/syntax\.ts:3:\d+: Unexpected token/],
+    ['imports.ts', "import './gone.js';", /imports '.+gone\.js', which does not exist/],
+    ['empty.json', '{}', /expected \{ "turns": \[\{ "calls": .+ \}, \{ "text": "the answer" \}\] \}, got \{\}/],
+    [
+      'turn.json',
+      '{"turns":["hello"]}',
+      'turns[0]: expected { "text": … }, { "calls": [ … ] } or a function, got "hello"',
+    ],
+    ['key.json', '{"turns":[{"call":[]}]}', "turns[0].call: unknown; did you mean 'calls'?"],
     ['text.json', '{"turns":[{"text":1}]}', 'turns[0].text: expected a string, got 1'],
     [
       'calls.json',
-      '{"turns":[{},{"calls":[{"name":"get"}]}]}',
+      '{"turns":[{},{"calls":[{"input":{}}]}]}',
       'turns[1].calls[0].tool: expected the name of a tool, got undefined',
     ],
+    ['call.json', '{"turns":[{"calls":[{"name":"get"}]}]}', 'turns[0].calls[0].name: unknown; expected tool, input, '],
     ['script.yaml', '', 'expected a file ending in .json, .ts'],
-  ])('says what is wrong with %s', async (file, text, words) => {
+  ] as [string, string | undefined, string | RegExp][])('says what is wrong with %s', async (file, text, words) => {
     if (text !== undefined) await put(file, text);
-    expect(await mistake(`scripted:${file}`)).toContain(words);
+    const said = await mistake(`scripted:${file}`);
+    // A text is contained, an expression matches.
+    expect(said).toMatch(words);
+    expect(said).toContain(`model: scripted:${file}: `);
   });
 });

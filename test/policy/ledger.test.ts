@@ -378,6 +378,18 @@ describe('time spent', () => {
     expect(bench.row?.spentMs).toBe(300);
   });
 
+  test.each([3_600_000, -3_600_000])('is not what the clock was set by while a body ran: %d ms', (byMs) => {
+    bench.types(claim('a'), begin('a'));
+    for (const set of [0, byMs, 0]) {
+      bench.nowMs += 300 + set;
+      bench.apply(renew('a'));
+    }
+    bench.nowMs += 100;
+    bench.apply(end('a', 'none'));
+    // The step in which the clock was set counts for nothing, or for as long as the lease would have lasted.
+    expect(bench.row?.spentMs).toBe(byMs > 0 ? 700 + LEASE_MS : 700);
+  });
+
   test('does not fall when the clock goes back', () => {
     bench.types(claim('a'), begin('a'));
     bench.nowMs -= 5_000;

@@ -46,6 +46,15 @@ describe('Retry-After', () => {
     const headers = { 'retry-after-ms': '1234.5', 'retry-after': '9', 'x-ratelimit-reset': '60' };
     expect(retryAfterFromHeaders(headers, nowMs, { rateLimited: true })).toBe(1_235);
   });
+
+  test.each([-3_600_000, 3_600_000])('a date counts from the answer, by a clock that is off by %d ms', (offMs) => {
+    const date = 'Wed, 21 Oct 2026 07:26:30 GMT';
+    const at = (headers: Record<string, string>) =>
+      retryAfterFromHeaders({ date, ...headers }, nowMs + offMs, { rateLimited: true });
+    expect(at({ 'retry-after': 'Wed, 21 Oct 2026 07:26:50 GMT' })).toBe(20_000);
+    expect(at({ 'retry-after': '20' })).toBe(20_000);
+    expect(at({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '2026-10-21T07:26:40Z' })).toBe(10_000);
+  });
 });
 
 describe('reset times', () => {

@@ -49,6 +49,7 @@ describe('a configured server', () => {
     expect(configuredServer({ HOME: home, TEMPORAL_ADDRESS: '10.0.0.7:7233' })).toEqual({
       kind: 'configured',
       source: 'TEMPORAL_ADDRESS',
+      advice: 'Start that server, correct TEMPORAL_ADDRESS, or unset it to use the embedded server of this folder.',
       address: '10.0.0.7:7233',
       namespace: 'default',
       client: { address: '10.0.0.7:7233' },
@@ -59,6 +60,7 @@ describe('a configured server', () => {
   it('is the usual local one where only a namespace is set', () => {
     const server = configuredServer({ HOME: home, TEMPORAL_NAMESPACE: 'agents' });
     expect(server).toMatchObject({ address: 'localhost:7233', namespace: 'agents', source: 'TEMPORAL_NAMESPACE' });
+    expect(server?.advice).toContain('set TEMPORAL_ADDRESS too, or unset TEMPORAL_NAMESPACE');
   });
 
   it('is the default profile of a temporal.toml', async () => {
@@ -67,7 +69,13 @@ describe('a configured server', () => {
       address: 'temporal.example:7233',
       namespace: 'agents',
       source: `profile "default" of ${env['TEMPORAL_CONFIG_FILE']}`,
+      advice: expect.stringContaining(`the address of profile "default" in ${env['TEMPORAL_CONFIG_FILE']}`),
     });
+  });
+
+  it('is the address of the profile, although a variable sets something else', async () => {
+    const server = configuredServer({ ...(await withProfiles()), TEMPORAL_NAMESPACE: 'other' });
+    expect(server).toMatchObject({ namespace: 'other', source: expect.stringContaining('profile "default" of') });
   });
 
   it('uses TLS and the API key of the profile that TEMPORAL_PROFILE names', async () => {
@@ -119,7 +127,7 @@ describe('resolving without a configured server', () => {
 
   it('finds none where nothing answers', async () => {
     const resolved = await resolveServer({ rootDir: home, env: { HOME: home }, usualAddress: nobody });
-    expect(resolved).toEqual({ kind: 'none' });
+    expect(resolved).toEqual({ kind: 'none', sought: nobody });
   });
 
   it.each([
@@ -130,13 +138,13 @@ describe('resolving without a configured server', () => {
     await writeDevFile(home, { address: nobody, uiUrl: '', pid: process.pid, namespace: 'default' });
     await writeFile(join(home, '.perdure', 'dev.json'), text);
     const resolved = await resolveServer({ rootDir: home, env: { HOME: home }, usualAddress: nobody });
-    expect(resolved).toEqual({ kind: 'none' });
+    expect(resolved).toEqual({ kind: 'none', sought: nobody });
   });
 
   it('ignores a dev.json whose process is alive but whose server does not answer', async () => {
     await writeDevFile(home, { address: nobody, uiUrl: '', pid: process.pid, namespace: 'default' });
     const resolved = await resolveServer({ rootDir: home, env: { HOME: home }, usualAddress: nobody });
-    expect(resolved).toEqual({ kind: 'none' });
+    expect(resolved).toEqual({ kind: 'none', sought: nobody });
   });
 
   it('takes something that listens but does not speak Temporal for no server', async () => {
@@ -144,19 +152,35 @@ describe('resolving without a configured server', () => {
     try {
       const { port } = mute.address() as { port: number };
       const resolved = await resolveServer({ rootDir: home, env: { HOME: home }, usualAddress: `127.0.0.1:${port}` });
-      expect(resolved).toEqual({ kind: 'none' });
+      expect(resolved).toEqual({ kind: 'none', sought: `127.0.0.1:${port}` });
     } finally {
       mute.close();
     }
   });
 
-  it('says which server does not answer and which setting chose it', async () => {
+  it('says at once that a connection is refused, which setting chose the address, and what to do about that', async () => {
     const server = configuredServer({ HOME: home, TEMPORAL_ADDRESS: nobody });
     if (!server) throw new Error('not configured');
-    const connecting = connectClient({ ...server, client: { ...server.client, connectTimeout: 500 } });
-    await expect(connecting).rejects.toThrow(
-      /^no Temporal server answers at 127\.0\.0\.1:1 \(chosen by TEMPORAL_ADDRESS\): /,
-    );
+    const askedAtMs = performance.now();
+    await expect(connectClient(server)).rejects.toMatchObject({
+      message: 'no Temporal server answers at 127.0.0.1:1 (chosen by TEMPORAL_ADDRESS): the connection is refused',
+      next: 'Start that server, correct TEMPORAL_ADDRESS, or unset it to use the embedded server of this folder.',
+    });
+    expect(performance.now() - askedAtMs).toBeLessThan(1_000);
+  });
+
+  it('waits for an answer of what only listens as long as it is told, and no longer', async () => {
+    const mute = await listen();
+    try {
+      const { port } = mute.address() as { port: number };
+      const server = configuredServer({ HOME: home, TEMPORAL_ADDRESS: `127.0.0.1:${port}` });
+      if (!server) throw new Error('not configured');
+      await expect(connectClient(server, 500)).rejects.toThrow(
+        /^no Temporal server answers at 127\.0\.0\.1:\d+ \(chosen by TEMPORAL_ADDRESS\): /,
+      );
+    } finally {
+      mute.close();
+    }
   });
 });
 

@@ -278,6 +278,31 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         expect(await store.listInterventions('r1')).toEqual([]);
       });
 
+      test('keep the outcomes that they took back, of all runs, from a time on', async () => {
+        await store.createRun(runOf('r1'));
+        const on = await failedCall('k1');
+        const outcome = failed('k1', 'c1.0');
+        const retry = {
+          ...{ kind: 'retry' as const, id: 'i1', by: 'ada', former: { status: 'failed' as const } },
+          reopened: [{ callId: 'c1.0', key: 'k1', outcome }],
+          resumed: { carried: {} as never },
+        };
+        const recorded = await store.intervene({
+          runKey: 'r1',
+          intervention: retry,
+          ledger: [{ key: 'k1', event: on.reopen() }],
+        });
+        await store.intervene({ runKey: 'r1', intervention: { ...settling, id: 'i2', former: outcome }, ledger: [] });
+        const takenBack = await store.listTakenBack({ sinceMs: 0 });
+        expect(takenBack).toMatchObject([
+          { runKey: 'r1', key: 'k1', outcome },
+          { runKey: 'r1', key: settling.key, outcome },
+        ]);
+        const { atMs } = takenBack[0]!;
+        expect(recorded).toMatchObject({ intervention: { atMs } });
+        expect(await store.listTakenBack({ sinceMs: (await store.now()) + 60_000 })).toEqual([]);
+      });
+
       test('are listed in their order, and need a run', async () => {
         await store.createRun(runOf('r1'));
         for (const id of ['b', 'a']) {

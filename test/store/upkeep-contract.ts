@@ -259,6 +259,20 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
         expect(await store.getBody(bodyId)).toBeDefined();
       });
 
+      test('keeps what a node follows that is too young to go, however old that is', async () => {
+        const [first = '', second = ''] = await converse('r1', 3);
+        await store.finishRun('r1', endOf('completed'));
+        await place.damage(
+          `UPDATE nodes SET touched_at_ms = 1 WHERE parent IS NULL OR id IN ('${first}', '${second}')`,
+        );
+        const young = { closedRunsMs: 0, graceMs: 3_600_000 };
+        expect(await collect({ ...young, dryRun: true })).toMatchObject({ runs: [{ runKey: 'r1' }], nodes: 0 });
+        expect(await collect(young)).toMatchObject({ runs: [{ runKey: 'r1' }], nodes: 0 });
+        expect(await problems()).toEqual([]);
+        await place.damage('UPDATE nodes SET touched_at_ms = 1');
+        expect(await collect(young)).toMatchObject({ nodes: 4 });
+      });
+
       test('keeps bodies that a call, a turn or a conversation refers to', async () => {
         await store.createRun(runOf('r1'));
         const kept = [await runCall('r1', 'c1.0', 'result')];
@@ -332,7 +346,7 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
       expect(kinds.get('bodies')?.bytes).toBeGreaterThan(1_002);
       expect(kinds.get('calls')?.rows).toBe(7);
       expect(sizes.fileBytes).toBeGreaterThan(0);
-      expect(sizes.biggestRuns).toMatchObject([{ runKey: 'big', workflowId: 'wf-big', steps: 5, calls: 6 }]);
+      expect(sizes.biggestRuns).toMatchObject([{ runKey: 'big', workflowId: 'wf-big', turns: 5, calls: 6 }]);
       expect(sizes.biggestRuns[0]?.bytes).toBeGreaterThan(1_000);
     });
   });

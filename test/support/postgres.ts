@@ -56,6 +56,8 @@ export const postgresMissing =
 
 export interface PostgresServer {
   readonly port: number;
+  /** Of the process that has started all others; another one after `start`. */
+  readonly pid: number;
   /** File of its certificate, which is for `localhost` and signed by itself; there with `tls`. */
   readonly certificate: string;
   /** Of a database; by default of the user that owns all. */
@@ -155,6 +157,10 @@ export async function startPostgres({
   await start();
   return {
     port,
+    get pid() {
+      if (!server) throw new Error('PostgreSQL was not started');
+      return server.pid;
+    },
     certificate,
     url,
     run,

@@ -1,4 +1,5 @@
 import type { Finding } from '../../client/diagnosis.js';
+import { counted } from '../../policy/counted.js';
 import { exitCodes } from '../exit-code.js';
 import type { Platform } from '../platform.js';
 import { type AddCommand, jsonOption, withNotes } from '../registration.js';
@@ -31,8 +32,7 @@ function renderFindings(findings: readonly Finding[], style: Style): string {
   const lines = findings.flatMap((finding) => findingLines(finding, width, style));
   const problems = findings.filter(({ status }) => status === 'problem').length;
   const warnings = findings.filter(({ status }) => status === 'warning').length;
-  const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`;
-  return [...lines, '', `${count(problems, 'problem')}, ${count(warnings, 'warning')}`].join('\n');
+  return [...lines, '', `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}`].join('\n');
 }
 
 function findingLines(

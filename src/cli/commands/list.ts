@@ -83,7 +83,10 @@ export const addList: AddCommand = (program, { platform, finish }) => {
     .addOption(new Option('--status <status>', 'only runs in this state').choices(RUN_STATES))
     .option('--tool <tool>', 'only runs that called this tool')
     .addOption(
-      new Option('--class <class>', 'only runs in which a call failed with this class').choices(failureClassNames),
+      new Option(
+        '--class <class>',
+        'only runs in which a call failed with this class, whatever a retry made of it',
+      ).choices(failureClassNames),
     )
     .option('--since <time>', 'only runs started in the last 30m, 12h, 7d …, or since a date', moment)
     .option('--until <time>', 'only runs started before 12h, 7d … ago, or before a date', moment)

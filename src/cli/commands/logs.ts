@@ -1,8 +1,11 @@
+import { PerdureError } from '../../client/perdure-error.js';
 import type { RunDescription } from '../../client/run-description.js';
+import type { RunHandle } from '../../client/run-handle.js';
 import { runLog, type RunLogEntry } from '../../client/run-log.js';
+import type { ServerEvent } from '../../client/run-server.js';
 import { exitCodes } from '../exit-code.js';
 import { followRun } from '../follow-run.js';
-import type { Platform, Screen } from '../platform.js';
+import type { Client, Platform, Screen } from '../platform.js';
 import type { RunView } from '../progress-view.js';
 import { type AddCommand, jsonOption, runArgument, withNotes } from '../registration.js';
 import { renderLogEntry } from '../render/log-view.js';
@@ -15,7 +18,10 @@ export interface LogsCommandOptions {
   json?: boolean;
 }
 
-/** `perdure logs RUN`: starts, failures and outcomes in the order of time; with `--follow` until the run ends. */
+/**
+ * `perdure logs RUN`: starts, failures, outcomes and what people did, in the order of time; with `--follow` until the run
+ * ends.
+ */
 export async function logsCommand(
   platform: Platform,
   idOrPrefix: string,
@@ -32,10 +38,21 @@ export async function logsCommand(
     const description = await client.describe(run);
     const isThere = description.steps.some((step) => step.calls.some(({ callId }) => callId === options.call));
     if (options.call !== undefined && !isThere) throw noSuchCall(options.call, description);
-    log.show(undefined, description);
+    log.finish(description, await eventsOnServer(platform, client, run));
     return exitCodes.done;
   } finally {
     await client.close();
+  }
+}
+
+/** The store's part is told without them. */
+async function eventsOnServer(platform: Platform, client: Client, run: RunHandle): Promise<ServerEvent[]> {
+  try {
+    return await client.serverEvents(run);
+  } catch (error) {
+    if (!(error instanceof PerdureError)) throw error;
+    platform.err.write(`What was done by Temporal's own commands is not known: ${error.message}\n`);
+    return [];
   }
 }
 
@@ -53,8 +70,18 @@ class LogView implements RunView {
   }
 
   show(_before: RunDescription | undefined, now: RunDescription): boolean {
+    // The end is told last, after what only the server knows.
+    return this.#write(runLog(now).filter(({ id }) => id !== 'end'));
+  }
+
+  /** Writes what is left of the whole log. */
+  finish(run: RunDescription, onServer: readonly ServerEvent[]): void {
+    this.#write(runLog(run, onServer));
+  }
+
+  #write(entries: readonly RunLogEntry[]): boolean {
     const { call } = this.#options;
-    const fresh = runLog(now).filter(
+    const fresh = entries.filter(
       (entry) => !this.#written.has(entry.id) && (call === undefined || entry.callId === call),
     );
     for (const entry of fresh) {
@@ -85,7 +112,7 @@ class LogView implements RunView {
 export const addLogs: AddCommand = (program, { platform, finish }) => {
   const command = program
     .command('logs')
-    .description("a run's starts, failures and outcomes in the order of time, for operators")
+    .description("a run's starts, failures, outcomes and what people did to it, in the order of time")
     .addArgument(runArgument())
     .option('--call <call>', 'only this call, for example c3.1')
     .option('-f, --follow', 'go on until the run has ended')
@@ -97,6 +124,7 @@ export const addLogs: AddCommand = (program, { platform, finish }) => {
       'perdure logs refund-1042 --call c3.1',
       'perdure logs refund-1042 --follow',
       'perdure logs refund-1042 --json | jq \'select(.event == "attempt_failed").record\'',
+      "perdure logs refund-1042 --json | jq 'select(.by)'  what people did: retried, resolved, cancelled, reset",
     ],
     exits: ['detached'],
   });

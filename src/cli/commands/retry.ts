@@ -16,19 +16,28 @@ export interface RetryCommandOptions extends LimitOptions, DeliverOptions {
   note?: string;
 }
 
-/** `perdure retry RUN`: has a run go on that ended badly and, where it follows it, prints the answer. */
+/**
+ * `perdure retry RUN`: has a run go on that ended badly and, where it follows it, prints what is new and the answer. What was
+ * before is not told again: a failure that is taken back would look like one of the retry's.
+ */
 export async function retryCommand(
   platform: Platform,
   idOrPrefix: string,
   options: RetryCommandOptions,
 ): Promise<number> {
-  const engine = await platform.openEngine(options.model === undefined ? {} : { model: options.model });
+  const engine = await platform.openEngine({
+    ...(options.model !== undefined && { model: options.model }),
+    async check(client) {
+      if (options.follow === false) throw nobodyToRunIt();
+      await client.checkRetry(await client.get(idOrPrefix), retryOptions(options));
+    },
+  });
   try {
-    if (engine.embedded && options.follow === false) throw nobodyToRunIt();
     const run = await engine.client.get(idOrPrefix);
+    const before = await engine.client.describe(run);
     const plan = await engine.client.retry(run, retryOptions(options));
     for (const line of planLines(run.runId, plan)) platform.err.write(`${printable(line)}\n`);
-    return await deliverRun(platform, engine, run, options);
+    return await deliverRun(platform, engine, run, { ...options, since: before });
   } finally {
     await engine.stop();
   }
@@ -48,13 +57,17 @@ function retryOptions(options: RetryCommandOptions): RetryOptions {
 
 function planLines(runId: string, { rerun, unresolved }: RetryPlan): string[] {
   return [
-    ...(rerun.length > 0 ? [`runs now: ${rerun.map(({ callId, tool }) => `${callId} ${tool}`).join(', ')}`] : []),
+    ...(rerun.length > 0 ? [`runs now: ${rerun.map(rerunWords).join(', ')}`] : []),
     ...unresolved.map(
       ({ callId, tool }) =>
         `not run again: ${callId} ${tool}, which may or may not have happened. ` +
         `Say which: perdure resolve ${runId} --call ${callId} --happened (or --did-not)`,
     ),
   ];
+}
+
+function rerunWords({ callId, tool, former }: RetryPlan['rerun'][number]): string {
+  return `${callId} ${tool}${former === undefined ? '' : ` (formerly ${former})`}`;
 }
 
 export const addRetry: AddCommand = (program, { platform, finish }) => {

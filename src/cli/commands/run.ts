@@ -12,9 +12,14 @@ export interface RunCommandOptions extends LimitOptions, DeliverOptions {
 /** `perdure run "task"`: starts a run and, where it follows it, prints the answer. `-` reads the task from stdin. */
 export async function runCommand(platform: Platform, task: string, options: RunCommandOptions): Promise<number> {
   const text = task === '-' ? await platform.readStdin() : task;
-  const engine = await platform.openEngine(options.model === undefined ? {} : { model: options.model });
+  const engine = await platform.openEngine({
+    ...(options.model !== undefined && { model: options.model }),
+    async check(client) {
+      if (options.follow === false) throw nobodyToRunIt();
+      await client.checkStart(text, startOptions(options));
+    },
+  });
   try {
-    if (engine.embedded && options.follow === false) throw nobodyToRunIt();
     const run = await engine.client.start(text, startOptions(options));
     return await deliverRun(platform, engine, run, options);
   } finally {

@@ -44,6 +44,9 @@ export const addStats: AddCommand = (program, { platform, finish }) => {
     .addOption(jsonOption())
     .action(async (options: StatsCommandOptions) => finish(await statsCommand(platform, options)));
   withNotes(command, {
+    details:
+      'Counts what happened: a failure that a retry took back, or that a person settled, stays counted beside the outcome that\nfollowed. ' +
+      'Steps are those of "perdure show": model turns, the one with the answer included, the last words at a\nlimit not.',
     examples: [
       'perdure stats --since 7d',
       'perdure stats --since 24h --tool refund_payment',

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../config/duration.js';
 import type { StoreUpkeep } from '../../client/store-upkeep.js';
 import { LEAST_GRACE_MS } from '../../store/collect-garbage.js';
+import { counted } from '../../policy/counted.js';
 import { exitCodes } from '../exit-code.js';
 import type { Platform } from '../platform.js';
 import { type AddCommand, jsonOption, wholeNumber, withNotes } from '../registration.js';
@@ -109,13 +110,16 @@ async function copyCommand(platform: Platform, { to, schema, json }: CopyOptions
         const tenths = total < 10_000 ? 10 : Math.floor((done / Math.max(1, total)) * 10);
         if (told === `${table} ${tenths}`) return;
         told = `${table} ${tenths}`;
-        if (done === total || total >= 10_000) platform.err.write(`${table}: ${done} of ${total} rows\n`);
+        if (done === total || total >= 10_000) platform.err.write(`${table}: ${done} of ${counted(total, 'row')}\n`);
       },
     });
     if (json) print(platform, JSON.stringify(report, null, 2));
     else {
       const rows = Object.values(report.rows).reduce((sum, number) => sum + number, 0);
-      print(platform, `Store ${report.storeId} was moved: ${rows} rows in ${Object.keys(report.rows).length} tables.`);
+      print(
+        platform,
+        `Store ${report.storeId} was moved: ${counted(rows, 'row')} in ${counted(Object.keys(report.rows).length, 'table')}.`,
+      );
       platform.err.write(
         'The file refuses from now on. Set store: { url: … } (or PERDURE_STORE), then start the workers.\n',
       );

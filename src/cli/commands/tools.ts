@@ -1,6 +1,7 @@
 import type { SchemaWarning } from '../../arguments/check-tool-schema.js';
 import { effectWord } from '../../client/run-description.js';
 import type { ManifestTool } from '../../contract/manifest.js';
+import { counted } from '../../policy/counted.js';
 import { exitCodes } from '../exit-code.js';
 import type { Platform } from '../platform.js';
 import { formatDuration } from '../render/duration.js';
@@ -35,7 +36,7 @@ export async function toolsCheckCommand(platform: Platform, options: ToolsComman
   if (options.json) {
     platform.out.write(`${JSON.stringify(checked, null, 2)}\n`);
   } else if (faulty.length === 0) {
-    platform.out.write(`${tools.length === 1 ? '1 tool is' : `${tools.length} tools are`} fine.\n`);
+    platform.out.write(`${counted(tools.length, 'tool is', 'tools are')} fine.\n`);
   } else {
     const style = outStyle(platform);
     const blocks = faulty.map(({ tool, warnings }) => warningLines(tool, warnings, style).join('\n'));

@@ -2,7 +2,7 @@ import type { RunDescription, RunState } from '../../client/run-description.js';
 import type { RunHandle } from '../../client/run-handle.js';
 import { exitCodes } from '../exit-code.js';
 import { followRun } from '../follow-run.js';
-import type { Platform } from '../platform.js';
+import type { Client, Platform } from '../platform.js';
 import { ProgressView, type RunView } from '../progress-view.js';
 import { type AddCommand, jsonOption, runArgument, withNotes } from '../registration.js';
 import { progressBetween } from '../render/progress.js';
@@ -38,7 +38,7 @@ export async function watchCommand(
     );
     const end = await followRun({ platform, client, run, broken: new Promise(() => undefined), view: seen });
     const last = seen.last;
-    if (end === 'detached' || !last) return detached(platform, run);
+    if (end === 'detached' || !last) return detached(platform, run, client);
     const description = await client.describe(run);
     if (options.json) writeJson(platform, { type: 'end', state: description.state, result: description.result });
     else
@@ -51,8 +51,9 @@ export async function watchCommand(
   }
 }
 
-function detached(platform: Platform, run: RunHandle): number {
-  platform.err.write(`${run.runId} goes on. See it again: perdure watch ${run.runId}\n`);
+function detached(platform: Platform, run: RunHandle, { unanswered }: Client): number {
+  const how = unanswered ? 'goes on when its server does' : 'goes on';
+  platform.err.write(`${run.runId} ${how}. See it again: perdure watch ${run.runId}\n`);
   return exitCodes.detached;
 }
 

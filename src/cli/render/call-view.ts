@@ -1,5 +1,6 @@
 import type { CallDescription } from '../../client/run-description.js';
 import type { Json, JsonObject } from '../../contract/json.js';
+import { counted } from '../../policy/counted.js';
 import { retryRemedy } from '../../policy/retry-owner.js';
 import type { AttemptRecord } from '../../store/store.js';
 import { attemptFate, callFate } from './call-lines.js';
@@ -29,7 +30,7 @@ function renderHead(runId: string, call: CallDescription, style: Style): string 
     ['effect', call.effect],
     ['effect state', call.effectState],
     ['starts', String(call.starts)],
-    ['seen by backend', call.attemptsSeen === undefined ? undefined : seenWords(call.attemptsSeen)],
+    ['seen by backend', call.attemptsSeen === undefined ? undefined : counted(call.attemptsSeen, 'attempt')],
     ['ledger', call.ledger],
     ['key', call.key],
     ['digest', call.digest],
@@ -91,15 +92,12 @@ function attemptBlock(call: CallDescription, attempt: AttemptRecord, style: Styl
   return [painted, ...facts, ...requests, ...(attempt.failure ? recordLines(attempt.failure, style) : [])];
 }
 
-function seenWords(attempts: number): string {
-  return attempts === 1 ? '1 attempt' : `${attempts} attempts`;
-}
-
 /** What a start sent, and what of it its client sent again by itself. */
 function requestLines(requests: AttemptRecord['requests']): string[] {
   if (!requests) return [];
   const { sent, reported, retried = [] } = requests;
-  const total = reported === undefined ? `${sent} sent` : `${sent} sent, ${reported} attempts reported by the backend`;
+  const total =
+    reported === undefined ? `${sent} sent` : `${sent} sent, ${counted(reported, 'attempt')} reported by the backend`;
   const again = retried.map(
     ({ method, host, path, attempts, after, client }) =>
       `${attempts} × ${oneLine(`${method} ${host}${path}`)} after ${after.join(', ')}: ` +

@@ -11,6 +11,10 @@ export function renderLogEntry(entry: RunLogEntry, style: Style): string {
   const cut = cutToWidth(line, style.columns);
   switch (entry.event) {
     case 'attempt_failed':
+    case 'cap_reached':
+    case 'cancel_requested':
+    case 'terminated':
+    case 'reset':
       return yellow(cut);
     case 'outcome':
       return entry.said === 'succeeded' ? green(cut) : red(cut);
@@ -20,6 +24,9 @@ export function renderLogEntry(entry: RunLogEntry, style: Style): string {
       return dim(cut);
     case 'turn':
     case 'run_ended':
+    case 'retried':
+    case 'resolved':
+    case 'restarted':
       return cut;
   }
 }
@@ -29,7 +36,8 @@ function subject({ event, step, callId, tool }: RunLogEntry): string {
   return event === 'turn' ? `step ${step ?? 0}` : 'run';
 }
 
-function happened({ event, said = '', start, worker, tookMs, record }: RunLogEntry): string {
+function happened(entry: RunLogEntry): string {
+  const { event, said = '', start, worker, tookMs, record } = entry;
   const took = tookMs === undefined ? '' : ` after ${formatDuration(tookMs)}`;
   switch (event) {
     case 'run_started':
@@ -46,5 +54,21 @@ function happened({ event, said = '', start, worker, tookMs, record }: RunLogEnt
       return `${said}${took}`;
     case 'run_ended':
       return said;
+    case 'cap_reached':
+      return `no more tools: ${said}`;
+    case 'cancel_requested':
+      return did('asked to end', entry);
+    case 'retried':
+    case 'resolved':
+    case 'restarted':
+    case 'terminated':
+    case 'reset':
+      return did(event, entry);
   }
+}
+
+/** `retried by anna: new token; runs again: c1.0` */
+function did(what: string, { by, note, said }: RunLogEntry): string {
+  const words = [note, said].filter((part) => part !== undefined && part !== '').join('; ');
+  return `${what}${by === undefined ? '' : ` by ${by}`}${words === '' ? '' : `: ${words}`}`;
 }

@@ -27,7 +27,8 @@ export function progressBetween(before: RunDescription | undefined, after: RunDe
 function callProgress(before: CallDescription | undefined, after: CallDescription): ProgressEvent[] {
   if (isEnded(after)) {
     // A retry or a person may give an ended call another outcome.
-    const isKnown = before?.state === after.state && before.starts === after.starts;
+    const isKnown =
+      before?.state === after.state && before.starts === after.starts && before.endedAtMs === after.endedAtMs;
     return isKnown ? [] : [{ type: 'call', call: after }];
   }
   const failedBefore = before?.attempts.filter((attempt) => attempt.failure).length ?? 0;

@@ -1,3 +1,4 @@
+import { counted } from '../../policy/counted.js';
 import type { CallFigures, FailureFigures, ToolFigures } from '../../stats/failure-stats.js';
 import type { HiddenRetryFigures } from '../../stats/retry-owners.js';
 import { formatDuration } from './duration.js';
@@ -20,12 +21,14 @@ export function renderStats(figures: FailureFigures, style: Style): string {
 
 function headline({ all, runs, stepsPerRun }: FailureFigures): string {
   const parts = [
-    `${all.calls} ${all.calls === 1 ? 'call' : 'calls'} in ${runs} ${runs === 1 ? 'run' : 'runs'}`,
+    `${counted(all.calls, 'call')} in ${counted(runs, 'run')}`,
     all.successRate === undefined ? '' : `${percent(all.successRate)} succeeded`,
-    stepsPerRun ? `${round(stepsPerRun.mean)} steps a run (median ${stepsPerRun.p50}, most ${stepsPerRun.max})` : '',
+    stepsPerRun
+      ? `${round(stepsPerRun.mean)} ${stepsPerRun.mean === 1 ? 'step' : 'steps'} a run (median ${stepsPerRun.p50}, most ${stepsPerRun.max})`
+      : '',
     all.selfCorrectionRate === undefined
       ? ''
-      : `${all.corrected} of ${all.correctable} failures corrected (${percent(all.selfCorrectionRate)})`,
+      : `${all.corrected} of ${counted(all.correctable, 'failure')} corrected (${percent(all.selfCorrectionRate)})`,
   ];
   return parts.filter((part) => part !== '').join(', ');
 }

@@ -4,6 +4,7 @@ import {
   type RunDescription,
   type StepDescription,
 } from '../../client/run-description.js';
+import { counted } from '../../policy/counted.js';
 import { attemptLine, callLine, failureWords } from './call-lines.js';
 import { formatDuration } from './duration.js';
 import { paintRunState, runStateWord } from './state-word.js';
@@ -44,10 +45,6 @@ export function countWords(run: RunDescription): string {
     counted(inputTokens + outputTokens, 'token'),
     ...(costUsd > 0 ? [`$${costUsd.toFixed(4)}`] : []),
   ].join(', ');
-}
-
-function counted(count: number, noun: string): string {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function labelled(label: string, text: string, style: Style): string[] {

@@ -1,6 +1,7 @@
 import type { StoreCheck } from '../../store/check-store.js';
 import type { Collection } from '../../store/collect-garbage.js';
 import type { StoreSizes } from '../../store/measure-store.js';
+import { counted } from '../../policy/counted.js';
 import { formatBytes } from './bytes.js';
 import type { Style } from './style.js';
 import { renderTable } from './table.js';
@@ -13,8 +14,8 @@ const MOST_RUNS = 20;
 export function renderCheck(check: StoreCheck, style: Style): string {
   const { runs, nodes, bodies, calls, rehashed, problems } = check;
   const looked =
-    `${check.store}: ${runs} runs, ${nodes} nodes, ${bodies} bodies, ${calls} calls; ` +
-    `${rehashed} held against their ids`;
+    `${check.store}: ${counted(runs, 'run')}, ${counted(nodes, 'node')}, ${counted(bodies, 'body', 'bodies')}, ` +
+    `${counted(calls, 'call')}; ${rehashed} held against their ids`;
   if (problems.length === 0) return `${looked}\n${style.colours.green('Nothing is missing.')}`;
   const lines = problems.slice(0, MOST_PROBLEMS).map(({ kind, id, words, runs: concerned }) => {
     const which = concerned.length === 0 ? '' : ` (${concerned.length === 1 ? 'run' : 'runs'} ${named(concerned)})`;
@@ -30,8 +31,9 @@ export function renderCollection(collection: Collection, style: Style): string {
   const { dryRun, runs, turns, calls, nodes, bodies, files, bytes } = collection;
   const went = dryRun ? 'would go' : 'removed';
   const lines = [
-    `${went}: ${runs.length} runs with ${turns} turns and ${calls} calls, ${nodes} nodes, ${bodies} bodies, ` +
-      `${files} files, ${formatBytes(bytes)} of bodies and files`,
+    `${went}: ${counted(runs.length, 'run')} with ${counted(turns, 'turn')} and ${counted(calls, 'call')}, ` +
+      `${counted(nodes, 'node')}, ${counted(bodies, 'body', 'bodies')}, ${counted(files, 'file')}, ` +
+      `${formatBytes(bytes)} of bodies and files`,
     ...runs
       .slice(0, MOST_RUNS)
       .map(({ workflowId, endedAtMs }) =>
@@ -50,17 +52,17 @@ export function renderCollection(collection: Collection, style: Style): string {
 /** The tables of `perdure store stats`. Ends without a line break. */
 export function renderSizes(sizes: StoreSizes, style: Style): string {
   const kinds = sizes.kinds.map(({ kind, rows, bytes }) => [kind, String(rows), formatBytes(bytes)]);
-  const runs = sizes.biggestRuns.map(({ workflowId, status, steps, calls, bytes }) => [
+  const runs = sizes.biggestRuns.map(({ workflowId, status, turns, calls, bytes }) => [
     oneLine(workflowId),
     status,
-    String(steps),
+    String(turns),
     String(calls),
     formatBytes(bytes),
   ]);
   return [
     `${sizes.store}: ${formatBytes(sizes.fileBytes)} on disk`,
     renderTable(['KIND', 'ROWS', 'CONTENT'], kinds, style),
-    ...(runs.length === 0 ? [] : [renderTable(['BIGGEST RUNS', 'STATUS', 'STEPS', 'CALLS', 'CONTENT'], runs, style)]),
+    ...(runs.length === 0 ? [] : [renderTable(['BIGGEST RUNS', 'STATUS', 'TURNS', 'CALLS', 'CONTENT'], runs, style)]),
   ].join('\n\n');
 }
 

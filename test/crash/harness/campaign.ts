@@ -70,7 +70,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
       await server.now.ended;
       server.now = await startDevServer({ rootDir, dynamicConfig, port });
     };
-    await using bench = await CrashBench.open(server.now);
+    await using bench = await CrashBench.open({ server: server.now });
     await using campaign = await Campaign.open(bench, { ...options, port, restartServer });
     const healMs = await campaign.run();
     const { runs, violations } = await campaign.judge();
@@ -166,19 +166,11 @@ class Campaign implements AsyncDisposable {
 
   /** Asks the witnesses about every run. */
   async judge(): Promise<{ runs: RunEvidence[]; violations: Violation[] }> {
-    const witnesses = new Witnesses({
-      client: this.#bench.client,
-      storePath: this.#bench.storePath,
-      oracleLog: this.#bench.oracle.logPath,
-    });
-    try {
-      const runs: RunEvidence[] = [];
-      for (const run of this.#runs) runs.push(await witnesses.ask(run));
-      const violations = [...runs.flatMap(checkLaws), ...(await checkReplays(runs, await workflowBundle()))];
-      return { runs, violations };
-    } finally {
-      witnesses.close();
-    }
+    await using witnesses = await Witnesses.open(this.#bench);
+    const runs: RunEvidence[] = [];
+    for (const run of this.#runs) runs.push(await witnesses.ask(run));
+    const violations = [...runs.flatMap(checkLaws), ...(await checkReplays(runs, await workflowBundle()))];
+    return { runs, violations };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,11 +3,12 @@
  * plain client), the store's rows (by plain SQL) and the oracle's log. No code of the product reads any of it.
  */
 import { readFileSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
 import type { Client } from '@temporalio/client';
 import type { temporal } from '@temporalio/proto';
+import type { StoreChoice } from '../../../src/store/store-choice.js';
 import type { OracleLine } from '../support/oracle.js';
 import type { Program } from './program.js';
+import { openStoreRows, type StoreRows } from './store-rows.js';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = Record<string, Json>;
@@ -78,23 +79,32 @@ export interface RunEvidence {
   cancelled: boolean;
 }
 
-/** Reads what all runs have left. The store's file is opened for reading; workers may be alive. */
-export class Witnesses {
+/** Reads what all runs have left; workers may be alive. */
+export class Witnesses implements AsyncDisposable {
   readonly #client: Client;
-  readonly #store: DatabaseSync;
+  readonly #store: StoreRows;
   readonly #lines: OracleLine[];
 
-  constructor(options: { client: Client; storePath: string; oracleLog: string }) {
-    this.#client = options.client;
-    this.#store = new DatabaseSync(options.storePath, { readOnly: true });
-    this.#lines = readFileSync(options.oracleLog, 'utf8')
+  private constructor(client: Client, store: StoreRows, lines: OracleLine[]) {
+    this.#client = client;
+    this.#store = store;
+    this.#lines = lines;
+  }
+
+  static async open(bench: {
+    client: Client;
+    storeChoice: StoreChoice;
+    oracle: { logPath: string };
+  }): Promise<Witnesses> {
+    const lines = readFileSync(bench.oracle.logPath, 'utf8')
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line) as OracleLine);
+    return new Witnesses(bench.client, await openStoreRows(bench.storeChoice), lines);
   }
 
-  close(): void {
-    this.#store.close();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#store[Symbol.asyncDispose]();
   }
 
   async ask(run: { program: Program; workflowId: string; cancelled: boolean }): Promise<RunEvidence> {
@@ -115,8 +125,8 @@ export class Witnesses {
       workflowId,
       runKey,
       executions,
-      calls: this.#calls(runKey),
-      transcript: this.#transcript(runKey),
+      calls: await this.#calls(runKey),
+      transcript: await this.#transcript(runKey),
       lines: this.#lines.filter(({ of }) => labels.has(of)),
       children,
       cancelled,
@@ -146,37 +156,44 @@ export class Witnesses {
     return found;
   }
 
-  #calls(runKey: string): StoredCall[] {
-    const attempts = this.#store.prepare('SELECT start, failure FROM attempts WHERE key = ? ORDER BY start');
-    return this.#store
-      .prepare('SELECT key, call_id, tool, state, starts, outcome, rendered FROM calls WHERE run_key = ?')
-      .all(runKey)
-      .map((row) => ({
-        key: String(row['key']),
-        callId: String(row['call_id']),
-        tool: String(row['tool']),
-        state: String(row['state']),
-        starts: Number(row['starts']),
-        outcome: parsed(row['outcome']) as JsonObject | null,
-        rendered: parsed(row['rendered']) as StoredCall['rendered'],
-        attempts: attempts.all(String(row['key'])).map((attempt) => ({
+  async #calls(runKey: string): Promise<StoredCall[]> {
+    const calls = await this.#store.query(
+      'SELECT key, call_id, tool, state, starts, outcome, rendered FROM calls WHERE run_key = ?1',
+      runKey,
+    );
+    const attempts = await this.#store.query(
+      `SELECT key, start, failure FROM attempts WHERE key IN (SELECT key FROM calls WHERE run_key = ?1) ORDER BY start`,
+      runKey,
+    );
+    return calls.map((row) => ({
+      key: String(row['key']),
+      callId: String(row['call_id']),
+      tool: String(row['tool']),
+      state: String(row['state']),
+      starts: Number(row['starts']),
+      outcome: parsed(row['outcome']) as JsonObject | null,
+      rendered: parsed(row['rendered']) as StoredCall['rendered'],
+      attempts: attempts
+        .filter(({ key }) => key === row['key'])
+        .map((attempt) => ({
           start: Number(attempt['start']),
           failure: parsed(attempt['failure']) as JsonObject | null,
         })),
-      }));
+    }));
   }
 
-  #transcript(runKey: string): StoredMessage[] {
-    const node = this.#store.prepare(
-      'SELECT nodes.parent, bodies.bytes FROM nodes JOIN bodies ON bodies.id = nodes.body WHERE nodes.id = ?',
-    );
+  async #transcript(runKey: string): Promise<StoredMessage[]> {
     const messages: StoredMessage[] = [];
-    let id = this.#store.prepare('SELECT head FROM runs WHERE run_key = ?').get(runKey)?.['head'] ?? null;
+    const [run] = await this.#store.query('SELECT head FROM runs WHERE run_key = ?1', runKey);
+    let id = (run?.['head'] ?? null) as string | null;
     while (id !== null) {
-      const row = node.get(id);
-      if (!row) throw new Error(`the store holds no node ${String(id)}`);
-      messages.unshift(JSON.parse(Buffer.from(row['bytes'] as Uint8Array).toString()) as StoredMessage);
-      id = row['parent'] ?? null;
+      const [node] = await this.#store.query(
+        'SELECT nodes.parent, bodies.bytes FROM nodes JOIN bodies ON bodies.id = nodes.body WHERE nodes.id = ?1',
+        id,
+      );
+      if (!node) throw new Error(`the store holds no node ${id}`);
+      messages.unshift(JSON.parse(Buffer.from(node['bytes'] as Uint8Array).toString()) as StoredMessage);
+      id = (node['parent'] ?? null) as string | null;
     }
     return messages;
   }

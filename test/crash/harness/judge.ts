@@ -7,15 +7,11 @@ import { checkReplays } from './replays.js';
 
 /** `cancelled`: somebody cancelled it for good. `bundlePath`: the workflows that its workers ran. */
 export async function judge(
-  { client, storePath, oracle }: CrashBench,
+  bench: CrashBench,
   run: { program: Program; workflowId: string; cancelled: boolean },
   bundlePath: string,
 ): Promise<{ evidence: RunEvidence; violations: Violation[] }> {
-  const witnesses = new Witnesses({ client, storePath, oracleLog: oracle.logPath });
-  try {
-    const evidence = await witnesses.ask(run);
-    return { evidence, violations: [...checkLaws(evidence), ...(await checkReplays([evidence], bundlePath))] };
-  } finally {
-    witnesses.close();
-  }
+  await using witnesses = await Witnesses.open(bench);
+  const evidence = await witnesses.ask(run);
+  return { evidence, violations: [...checkLaws(evidence), ...(await checkReplays([evidence], bundlePath))] };
 }

@@ -57,7 +57,7 @@ export async function measureStalls(options: {
   const { stalls, seed, server, progress } = options;
   return await Promise.all(
     stalledSends.map(async (send, index) => {
-      await using bench = await CrashBench.open(server);
+      await using bench = await CrashBench.open({ server });
       const random = new Random(seed + index);
       const workers = await Promise.all(
         [0, 1].map(() => bench.onWire([], { heartbeatTimeoutMs, breakerCoolDownMs: 1 })),

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,8 @@ import { bundleWorkflowCode } from '@temporalio/worker';
 import type { AgentRunInput, AgentRunResult } from '../../../src/contract/run.js';
 import { AGENT_WORKFLOW_TYPE, taskQueueFor } from '../../../src/contract/task-queue.js';
 import type { ScriptedReply } from '../../../src/models/scripted-model.js';
-import { openSqliteStore } from '../../../src/store/sqlite-store.js';
+import { openStore } from '../../../src/store/open-store.js';
+import type { StoreChoice } from '../../../src/store/store-choice.js';
 import type { CallRecord, Store } from '../../../src/store/store.js';
 import type { Failpoint } from './failpoints.js';
 import { Oracle } from './oracle.js';
@@ -50,6 +51,8 @@ interface WorkerOptions extends WorkerSettings {
   /** Options of Node.js, besides this process's own. */
   execArgv?: string[];
   env?: Record<string, string>;
+  /** File for what it writes to standard output and standard error; else `log` has it. */
+  logPath?: string;
 }
 
 /** One worker process. */
@@ -133,7 +136,7 @@ export interface CrashRun {
 /** A store, a backend and any number of workers on the test run's Temporal server, disposed of together. */
 export class CrashBench implements AsyncDisposable {
   readonly rootDir: string;
-  readonly storePath: string;
+  readonly storeChoice: StoreChoice;
   readonly oracle: Oracle;
   readonly client: Client;
   readonly store: Store;
@@ -146,6 +149,7 @@ export class CrashBench implements AsyncDisposable {
 
   private constructor(fields: {
     rootDir: string;
+    storeChoice: StoreChoice;
     oracle: Oracle;
     client: Client;
     store: Store;
@@ -153,7 +157,7 @@ export class CrashBench implements AsyncDisposable {
     sources: URL;
   }) {
     this.rootDir = fields.rootDir;
-    this.storePath = join(fields.rootDir, 'store.db');
+    this.storeChoice = fields.storeChoice;
     this.oracle = fields.oracle;
     this.client = fields.client;
     this.store = fields.store;
@@ -162,16 +166,33 @@ export class CrashBench implements AsyncDisposable {
     this.taskQueue = taskQueueFor(fields.store.storeId);
   }
 
-  /** On the server of the test run, with workers of this repository's sources, unless told otherwise. */
-  static async open(given?: { address: string; namespace: string }, sources = repository): Promise<CrashBench> {
+  /** By default on the server of the test run, with workers of this repository's sources and a SQLite file. */
+  static async open(
+    given: { server?: { address: string; namespace: string }; sources?: URL; store?: StoreChoice } = {},
+  ): Promise<CrashBench> {
     // Not imported by `npm run crash`: vitest cannot be, outside a test.
-    const server = given ?? (await import('../../support/temporal-server.js')).temporalServer();
+    const server = given.server ?? (await import('../../support/temporal-server.js')).temporalServer();
     const rootDir = await mkdtemp(join(tmpdir(), 'perdure-crash-'));
     const oracle = await Oracle.start(join(rootDir, 'oracle.jsonl'));
-    const store = await openSqliteStore({ path: join(rootDir, 'store.db') });
+    const storeChoice = given.store ?? { path: join(rootDir, 'store.db') };
+    const store = await openStore(storeChoice);
     const connection = await Connection.connect({ address: server.address });
     const client = new Client({ connection, namespace: server.namespace });
-    return new CrashBench({ rootDir, oracle, client, store, server, sources });
+    return new CrashBench({
+      rootDir,
+      storeChoice,
+      oracle,
+      client,
+      store,
+      server,
+      sources: given.sources ?? repository,
+    });
+  }
+
+  /** Of the SQLite file. Throws where the store is none. */
+  get storePath(): string {
+    if (!('path' in this.storeChoice)) throw new Error('the store of this bench is no file');
+    return this.storeChoice.path;
   }
 
   /** Starts a worker process and waits until it polls; with `after`, not before that. */
@@ -184,7 +205,7 @@ export class CrashBench implements AsyncDisposable {
     const settings: WorkerOptions = {
       ...this.server,
       taskQueue: this.taskQueue,
-      storePath: this.storePath,
+      store: this.storeChoice,
       bundlePath: await workflowBundle(this.#sources),
       oracleUrl: this.oracle.url,
       heartbeatTimeoutMs,
@@ -193,13 +214,15 @@ export class CrashBench implements AsyncDisposable {
       withoutTools: [],
       ...options,
     };
-    const { execArgv = [], env = {}, ...rest } = settings;
+    const { execArgv = [], env = {}, logPath, ...rest } = settings;
+    const output = logPath === undefined ? 'pipe' : openSync(logPath, 'a');
     const child = fork(fileURLToPath(new URL('test/crash/support/worker-process.ts', this.#sources)), {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      stdio: ['ignore', output, output, 'ipc'],
       execArgv: [...process.execArgv, ...execArgv],
       // A worker's start is mostly the compilation of its sources: a third less with a cache (measured, 0.85 s and 0.55 s).
       env: { NODE_COMPILE_CACHE: compileCache, ...process.env, ...env, PERDURE_CRASH_WORKER: JSON.stringify(rest) },
     });
+    if (typeof output === 'number') closeSync(output);
     const worker = new CrashWorker(child);
     this.#workers.push(worker);
     return await worker.ready();

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 /** What a tool's body sends. */
@@ -95,6 +96,12 @@ export class Oracle implements AsyncDisposable {
 
   async arrivals(tool: string): Promise<Arrival[]> {
     return ((await this.#post('/arrivals', {})) as Arrival[]).filter((arrival) => arrival.tool === tool);
+  }
+
+  /** Every request, those that were refused as well. */
+  async requests(): Promise<OracleLine[]> {
+    const lines = (await readFile(this.logPath, 'utf8')).split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as OracleLine);
   }
 
   /** How often the effect really happened. */

@@ -1,6 +1,7 @@
 /** A worker of the crash tests, as a process that can be killed, stopped and woken up. */
 import { flushCompileCache } from 'node:module';
-import { NativeConnection } from '@temporalio/worker';
+import { Context } from '@temporalio/activity';
+import { NativeConnection, type ActivityExecuteInput } from '@temporalio/worker';
 import { digestOf } from '../../../src/policy/idempotency-key.js';
 import { scriptedModel, type ScriptedReply } from '../../../src/models/scripted-model.js';
 import { defineTool } from '../../../src/tools/define-tool.js';
@@ -8,6 +9,7 @@ import { agentAsTool } from '../../../src/tools/agent-tool.js';
 import { ToolError } from '../../../src/tools/tool-error.js';
 import type { ToolContext, ToolOptions } from '../../../src/tools/tool.js';
 import { resolveConfig } from '../../../src/config/resolve-config.js';
+import type { StoreChoice } from '../../../src/store/store-choice.js';
 import { createWorker } from '../../../src/worker.js';
 import type { Arrival, BackendStep, OracleRequest } from './oracle.js';
 import { arm, installFailpoints, reach, resumePaused, type Failpoint } from './failpoints.js';
@@ -17,7 +19,7 @@ export interface WorkerSettings {
   address: string;
   namespace: string;
   taskQueue: string;
-  storePath: string;
+  store: StoreChoice;
   bundlePath: string;
   oracleUrl: string;
   heartbeatTimeoutMs: number;
@@ -32,6 +34,8 @@ export interface WorkerSettings {
   keyTtlMs?: number;
   /** How long an open breaker keeps calls off. Default 30 s. */
   breakerCoolDownMs?: number;
+  /** Limit of the tool `read`. Default none. */
+  readsPerMinute?: number;
   /** Workflows that it keeps in memory. Default the SDK's. */
   maxCachedWorkflows?: number;
 }
@@ -54,6 +58,8 @@ interface Input {
   /** Has an open connection to the backend when its body begins, as a busy process has: its send is one write. */
   connected?: boolean;
   backend?: BackendStep[];
+  /** Of text in the result, besides what the backend says. */
+  resultBytes?: number;
 }
 
 function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>) {
@@ -68,6 +74,7 @@ function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>
         hoards: { type: 'boolean' },
         connected: { type: 'boolean' },
         backend: { type: 'array', items: { type: 'object' } },
+        resultBytes: { type: 'integer' },
       },
       required: ['of'],
     },
@@ -93,7 +100,8 @@ function backendTool(name: string, options: Partial<ToolOptions<Input, unknown>>
       const response = await post('/act', request, ctx.signal);
       reach('answered', name);
       if (!response.ok) throw Object.assign(new Error(await response.text()), { status: response.status });
-      return await response.json();
+      const result = (await response.json()) as Record<string, unknown>;
+      return input.resultBytes === undefined ? result : { ...result, text: 'x'.repeat(input.resultBytes) };
     },
     ...options,
   });
@@ -110,7 +118,10 @@ async function found(ctx: ToolContext): Promise<boolean> {
 }
 
 const tools = [
-  backendTool('read', { effect: 'read' }),
+  backendTool('read', {
+    effect: 'read',
+    ...(settings.readsPerMinute !== undefined && { limiter: { requestsPerMinute: settings.readsPerMinute } }),
+  }),
   backendTool('keyed', { effect: { idempotent: 'key', keyTtlMs: settings.keyTtlMs ?? 86_400_000 } }),
   backendTool('nature', { effect: { idempotent: 'nature' } }),
   backendTool('once', { effect: 'once' }),
@@ -156,6 +167,19 @@ const model = scriptedModel({
   },
 });
 
+/** So that tests see what a process that woke up was refused; the server ignores its word. */
+async function tellingFailures(
+  input: ActivityExecuteInput,
+  next: (input: ActivityExecuteInput) => Promise<unknown>,
+): Promise<unknown> {
+  try {
+    return await next(input);
+  } catch (error) {
+    process.stderr.write(`${Context.current().info.activityType} failed: ${String(error)}\n`);
+    throw error;
+  }
+}
+
 installFailpoints();
 arm(settings.failpoints);
 process.on('message', (told: WorkerMessage) => ('arm' in told ? arm(told.arm) : resumePaused()));
@@ -169,7 +193,7 @@ const worker = await createWorker({
     {
       model,
       tools: tools.filter((tool) => !settings.withoutTools.includes(tool.definition.name)),
-      store: { path: settings.storePath },
+      store: settings.store,
       worker: { heartbeatTimeoutMs: settings.heartbeatTimeoutMs, maxConcurrentCalls: 20 },
     },
     { rootDir: process.cwd(), env: {} },
@@ -180,6 +204,7 @@ const worker = await createWorker({
   temporal: {
     workflowBundle: { codePath: settings.bundlePath },
     shutdownGraceTime: settings.shutdownGraceMs,
+    interceptors: { activity: [() => ({ inbound: { execute: tellingFailures } })] },
     ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
     // A stopped process still has its polls at the server, which hands it a task for each of them, to be timed out.
     maxConcurrentActivityTaskPolls: 1,

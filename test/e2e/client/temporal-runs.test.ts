@@ -7,6 +7,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PerdureError } from '../../../src/client/perdure-error.js';
 import { TemporalRuns } from '../../../src/client/temporal-runs.js';
+import { resetWorkflow } from '../../support/reset-workflow.js';
 import { temporalClient, temporalServer } from '../../support/temporal-server.js';
 import '../../support/quiet-runtime.js';
 
@@ -99,6 +100,26 @@ describe('a run', () => {
     expect(await runs.describe(id)).toMatchObject({ status: 'terminated' });
   });
 
+  it('has on record who had it cancelled, reset and terminated, when and why', async () => {
+    const { id, runKey } = await start('wait');
+    await runs.cancel(id);
+    await runs.waitForEnd(id);
+    await using temporal = await temporalClient();
+    const second = await resetWorkflow(temporal.client, id, 'start');
+    await runs.terminate(id, 'too slow');
+    const asked = async () => (await runs.events(id, runKey)).filter(({ type }) => type !== 'closed');
+    const [first] = await asked();
+    await expect.poll(asked).toMatchObject([
+      { type: 'cancel_requested', by: expect.stringMatching(/^.+@.+$/) },
+      { type: 'reset', executionId: second, reason: expect.stringContaining('the test wants it') },
+      { type: 'terminated', executionId: second, by: first?.by, reason: 'too slow' },
+    ]);
+    expect((await asked()).find(({ type }) => type === 'reset')).not.toHaveProperty('by');
+    expect((await runs.events(id, runKey)).filter(({ type }) => type === 'closed')).toHaveLength(2);
+    expect(await runs.events(id, randomUUID())).toEqual([]);
+    expect(await runs.events('nobody')).toEqual([]);
+  });
+
   it('keeps its name for itself, also when it has ended', async () => {
     const { id } = await start('complete');
     await runs.waitForEnd(id);
@@ -132,13 +153,14 @@ describe('a server that goes away', () => {
     const { address, namespace } = temporalServer();
     const proxy = await openProxy(address);
     const connection = await Connection.connect({ address: proxy.address });
-    const gone = new TemporalRuns({ connection, namespace, address: proxy.address });
+    const advice = 'It has just ended. Start it again: perdure dev';
+    const gone = new TemporalRuns({ connection, namespace, address: proxy.address, advice });
     expect(await gone.describe('any')).toBeUndefined();
     await proxy.close();
     const error = await refusal(gone.describe('any'));
     expect(error.code).toBe('server_unreachable');
     expect(error.message).toBe(`No Temporal server answers at ${proxy.address}.`);
-    expect(error.next).toContain('perdure dev');
+    expect(error.next).toBe('It has just ended. Start it again: perdure dev');
     await gone.close();
   });
 });

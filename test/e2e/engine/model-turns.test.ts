@@ -55,7 +55,7 @@ describe('a model turn', () => {
     const run = await engine.start(worker.taskQueue, {});
     expect((await failureOf(run))?.termination).toEqual({
       reason: 'model_failed',
-      summary: expect.stringContaining('has 1 turns and was asked for another'),
+      summary: expect.stringContaining('has 1 turn and was asked for another'),
     });
   });
 

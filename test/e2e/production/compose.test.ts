@@ -1,18 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findGoProgram } from '../../../scripts/set-up/go-programs.mjs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Project, type Running } from '../../support/command-line.js';
 import { readCompose, startComposeStack, type ComposeService, type ComposeStack } from '../../support/compose-stack.js';
-import { postgresMissing } from '../../support/postgres.js';
-
-const missing =
-  findGoProgram('compose-go') && findGoProgram('temporal-server')
-    ? postgresMissing
-    : 'compose-go and the Temporal server are not built (npm test builds them with Go)';
-if (missing !== undefined) console.warn(`Skipping tests of docker-compose.yml: ${missing}`);
-const describeCompose = missing === undefined || process.env['CI'] !== undefined ? describe : describe.skip;
+import { describeCompose } from '../../support/describe-compose.js';
 
 const file = (name: string) => readFileSync(fileURLToPath(new URL(`../../../${name}`, import.meta.url)), 'utf8');
 

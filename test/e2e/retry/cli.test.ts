@@ -79,13 +79,24 @@ describe('perdure retry, one command at a time', () => {
     await project.write('perdure.config.ts', config(''));
     await project.write('model-key', 'secret');
     const { code, out, err } = await project.run('retry', 'brok', '--note', 'the amount is there now');
-    expect(err).toContain('runs now: c1.1 refund');
+    expect(err).toContain('runs now: c1.1 refund (formerly tool_bug)\n');
+    expect(err).not.toContain('✗');
     expect(out).toBe('Done: succeeded,succeeded\n');
     expect(code).toBe(0);
     expect((await effectsIn(project)).done).toEqual(['print 0', 'refund 1']);
     const shown = (await project.run('show', 'broken')).out;
     expect(shown).toContain('broken  completed');
     expect(shown.match(/c1\.1/g)).toHaveLength(1);
+  });
+
+  it('leaves what happened to be found: in the log, in the list, in the figures', async () => {
+    const { out } = await project.run('logs', 'broken');
+    expect(out).toMatch(
+      /c1\.1 refund {2}failed: tool_bug .*\n(.*\n)*.*run {2}failed: .*\n(.*\n)*.*c1\.1 refund {2}succeeded/,
+    );
+    expect(out).toMatch(/run {2}retried by .+: the amount is there now; runs again: c1\.1\n/);
+    expect((await project.run('list', '--class', 'tool_bug')).out).toMatch(/^broken +completed/m);
+    expect((await project.run('stats')).out).toMatch(/^tool_bug +1 /m);
   });
 
   it('refuses what has no sense, and says what to type', async () => {
@@ -103,6 +114,21 @@ describe('perdure retry, one command at a time', () => {
     });
   });
 
+  it('starts no server where the store knows that it would be in vain', async () => {
+    // No server can be started by this command.
+    const env = { TEMPORAL_CLI_PATH: '/nowhere/temporal' };
+    const refused = async (...args: string[]) => {
+      const { code, err } = await project.start(args, env).ended;
+      expect({ args, code, err }).toEqual({ args, code: 2, err: expect.not.stringContaining('/nowhere/temporal') });
+      return err;
+    };
+    expect(await refused('run', '--id', 'broken', 'print')).toContain('A run with the id "broken" exists already');
+    expect(await refused('run', ' ')).toContain('The task is empty.');
+    expect(await refused('run', '--no-follow', 'print')).toContain('nobody would run the task');
+    expect(await refused('retry', 'broken')).toContain('perdure retry broken --ask-again');
+    expect(await refused('retry', 'nothing-like-it')).toContain('There is no run "nothing-like-it"');
+  });
+
   it('goes on from a cap with a raised limit', async () => {
     expect(await project.run('run', '--id', 'capped', '--max-steps', '1', 'refund refund')).toMatchObject({ code: 3 });
     const refused = await project.run('retry', 'capped');
@@ -111,6 +137,9 @@ describe('perdure retry, one command at a time', () => {
       code: 0,
       out: 'Done: succeeded,succeeded\n',
     });
+    expect((await project.run('logs', 'capped')).out).toMatch(
+      /run {2}no more tools: the run's limit of 1 step is used up\n.*run {2}capped: .*\n.*run {2}retried by /,
+    );
   });
 
   it('runs a call that a person says did not happen, and shows the model one that did', async () => {
