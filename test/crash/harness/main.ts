@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { Runtime } from '@temporalio/worker';
 import { startDevServer } from '../../../src/server/dev-server.js';
 import { runCampaign } from './campaign.js';
 import { describeCampaign } from './report.js';
@@ -41,6 +42,8 @@ async function stall(stalls: number, seed: number): Promise<boolean> {
   } finally {
     await server.stop();
     await rm(rootDir, { recursive: true, force: true });
+    // The SDK's own ends with the last worker of this process, and here there was none.
+    await Runtime.instance().shutdown();
   }
 }
 
