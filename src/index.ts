@@ -34,7 +34,7 @@ export type { FaultOption } from './faults/fault.js';
 export type { Model, ModelReply, ModelRequest, OfferedTool, RawToolCall } from './models/model.js';
 export { failureDigest } from './policy/failure-digest.js';
 export { failureProtocol } from './policy/failure-protocol.js';
-export type { LedgerState } from './policy/ledger.js';
+export type { LedgerState } from './contract/ledger.js';
 export { renderOutcome, type RenderContext } from './policy/render-outcome.js';
 export { agentAsTool, type AgentToolOptions } from './tools/agent-tool.js';
 export type { CallFigures, FailureCount, FailureFigures, ToolFigures } from './stats/failure-stats.js';

@@ -9,7 +9,7 @@ import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { AgentRunResult } from '../contract/run.js';
 import { ledgerEffect } from '../policy/ledger-effect.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { noCounters } from '../policy/run-budget.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import { StoreError } from '../store/store.js';

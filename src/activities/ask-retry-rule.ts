@@ -1,5 +1,5 @@
 import type { ClassifiedFailure } from '../contract/failure.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { decideRetry } from '../policy/retry-rule.js';
 import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
 import type { Attempt } from './attempt.js';

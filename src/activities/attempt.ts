@@ -4,7 +4,7 @@ import type { Outcome, ToolCall } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import type { Tool, ToolContext } from '../tools/tool.js';
 import { CallRecorder } from './call-recorder.js';

@@ -3,7 +3,7 @@ import type { ClassifiedFailure, Failure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
 import { failureClasses } from '../policy/failure-classes.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { describeFailure, isVerbatim, uncutReason } from '../policy/model-message.js';
 import type { MessageContext } from '../policy/model-message.js';
 import { outcomeRecord } from '../policy/operator-record.js';

@@ -3,7 +3,7 @@ import type { CallToolInput } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards, HeldUp } from '../guards/call-guards.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { withResultDigest } from '../policy/result-digest.js';
 import type { NormalizedResult } from '../results/normalized-result.js';
 import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/failure-mapper.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Outcome, ToolCall } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
-import type { LedgerCall, LedgerVerdict } from '../policy/ledger.js';
+import type { LedgerCall, LedgerVerdict } from '../contract/ledger.js';
 import type { RenderedMessage, Store } from '../store/store.js';
 import type { ToolLog } from '../tools/tool.js';
 import { outlastOutage } from './outlast-outage.js';

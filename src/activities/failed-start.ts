@@ -1,7 +1,7 @@
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { CallGuards } from '../guards/call-guards.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { lostAnswer } from '../policy/retry-rule.js';
 import type { RetryDecision } from '../policy/retry-rule.js';
 import { attemptFailed, cancelled } from '../temporal/failure-mapper.js';

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Outcome } from '../contract/call.js';
 import { lostStart } from '../policy/ledger.js';
-import type { LedgerRow, LedgerVerdict } from '../policy/ledger.js';
+import type { LedgerRow, LedgerVerdict } from '../contract/ledger.js';
 import { mayRunAgain } from '../policy/retry-rule.js';
 import type { Attempt } from './attempt.js';
 import { lostWorker } from './judge-end.js';

@@ -1,4 +1,4 @@
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import type { Attempt } from './attempt.js';
 import { runBody } from './run-body.js';
 import type { Services } from './services.js';

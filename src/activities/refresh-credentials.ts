@@ -1,7 +1,7 @@
 import type { ClassifiedFailure } from '../contract/failure.js';
 import { classifyThrown, isControl } from '../policy/classify-thrown.js';
 import { failureClasses } from '../policy/failure-classes.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import type { Tool } from '../tools/tool.js';
 import type { Attempt } from './attempt.js';
 import type { Services } from './services.js';

@@ -1,6 +1,6 @@
 import type { Outcome } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { askRetryRule } from './ask-retry-rule.js';

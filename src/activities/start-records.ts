@@ -2,7 +2,7 @@ import type { ToolCall } from '../contract/call.js';
 import type { ClassifiedFailure } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { SeenRequests } from '../contract/seen-requests.js';
-import type { LedgerRow, LostStart } from '../policy/ledger.js';
+import type { LedgerRow, LostStart } from '../contract/ledger.js';
 import { operatorRecord } from '../policy/operator-record.js';
 import { outlastOutage } from './outlast-outage.js';
 import { RequestWatch } from './request-watch.js';

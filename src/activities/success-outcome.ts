@@ -1,6 +1,6 @@
 import type { Outcome, ResultValue } from '../contract/call.js';
 import type { Json } from '../contract/json.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { renderOutcome } from '../policy/render-outcome.js';
 import type { NormalizedResult } from '../results/normalized-result.js';
 import { shapeForModel } from '../results/shape-for-model.js';

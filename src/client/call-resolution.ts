@@ -4,7 +4,7 @@ import type { Json } from '../contract/json.js';
 import type { ManifestTool } from '../contract/manifest.js';
 import { didNotHappen, resolutionText } from '../policy/intervention-words.js';
 import { isUnresolved } from '../policy/ledger.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import { describeFailure } from '../policy/model-message.js';
 import type { Redactor } from '../policy/redaction.js';
 import { renderOutcome } from '../policy/render-outcome.js';

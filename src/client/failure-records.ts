@@ -3,7 +3,7 @@ import type { Json } from '../contract/json.js';
 import { createRedactor, type Redactor } from '../policy/redaction.js';
 import { countSteps } from '../policy/resume-run.js';
 import { Corrections, stepOf } from '../stats/corrections.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import type { AttemptRecord, CallRecord, Store, TakenBackOutcome } from '../store/store.js';
 import { countersOf, describeOwnCalls } from './run-description.js';
 

@@ -5,7 +5,7 @@ import type { Failure } from '../contract/failure.js';
 import { assertNever, type JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
 import { attemptsSeen } from '../contract/seen-requests.js';
-import type { LedgerState } from '../policy/ledger.js';
+import type { LedgerState } from '../contract/ledger.js';
 import { countSteps } from '../policy/resume-run.js';
 import type { Intervention, RecordedIntervention } from '../contract/intervention.js';
 import type { RecordedCall, TurnUsage } from '../contract/transcript.js';

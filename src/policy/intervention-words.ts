@@ -1,6 +1,6 @@
 /** How a person's decision about a run is told to the model. */
 import type { ClassifiedFailure } from '../contract/failure.js';
-import type { LedgerRow } from './ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 
 /** At most so many calls are named; the rest are counted. */
 const namedCalls = 20;

@@ -9,7 +9,7 @@ import type { FailureClass } from '../contract/failure.js';
 import type { ResumedCall } from '../contract/intervention.js';
 import type { RunStatus } from '../contract/run.js';
 import { isUnresolved, reopenedRow } from './ledger.js';
-import type { LedgerCall, LedgerRow } from './ledger.js';
+import type { LedgerCall, LedgerRow } from '../contract/ledger.js';
 
 /** A committed model turn. */
 export interface AnsweredTurn {

@@ -6,7 +6,7 @@ import type { Effect, EffectState } from '../contract/effect.js';
 import type { ClassifiedFailure, FailureClass } from '../contract/failure.js';
 import type { ToolPolicy } from '../contract/manifest.js';
 import { failureClasses } from './failure-classes.js';
-import type { FormerStart } from './ledger.js';
+import type { FormerStart } from '../contract/ledger.js';
 
 /** What is known of a call when one of its starts has ended in a failure. */
 export interface RetryQuestion {

@@ -1,7 +1,7 @@
 import type { FailureClass } from '../contract/failure.js';
 import type { Outcome } from '../contract/call.js';
 import { failureClasses } from '../policy/failure-classes.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 
 /** A model that answers a failure does so at once; what succeeds many steps later is another piece of work. */
 export const correctionSteps = 3;

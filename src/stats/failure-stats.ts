@@ -2,7 +2,7 @@ import type { Outcome } from '../contract/call.js';
 import type { Failure, FailureClass, FailureFamily } from '../contract/failure.js';
 import { attemptsSeen } from '../contract/seen-requests.js';
 import { failureClasses } from '../policy/failure-classes.js';
-import type { LedgerRow } from '../policy/ledger.js';
+import type { LedgerRow } from '../contract/ledger.js';
 import type { AttemptRecord } from '../store/store.js';
 import { Corrections, isCorrectable, stepOf } from './corrections.js';
 import { mean, percentile } from './distribution.js';

@@ -3,7 +3,7 @@ import type { Outcome } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import type { JsonObject } from '../contract/json.js';
 import type { SeenRequests } from '../contract/seen-requests.js';
-import type { LedgerCall, LedgerEvent, LedgerRow, LedgerState, LedgerVerdict } from '../policy/ledger.js';
+import type { LedgerCall, LedgerEvent, LedgerRow, LedgerState, LedgerVerdict } from '../contract/ledger.js';
 import {
   StoreError,
   type AttemptRecord,

@@ -1,4 +1,4 @@
-import type { LedgerEvent } from '../policy/ledger.js';
+import type { LedgerEvent } from '../contract/ledger.js';
 import type { RequestMethod } from './request-store.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
-import type { LedgerEvent } from '../policy/ledger.js';
+import type { LedgerEvent } from '../contract/ledger.js';
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
 import type { WorkerStore } from './shared-state.js';
 import type {

@@ -1,4 +1,5 @@
-import { ledgerTransition, type LedgerEvent, type LedgerRow, type LedgerVerdict } from '../policy/ledger.js';
+import type { LedgerEvent, LedgerRow, LedgerVerdict } from '../contract/ledger.js';
+import { ledgerTransition } from '../policy/ledger.js';
 import { turnAttemptPrefix } from '../policy/turn-attempt-key.js';
 import {
   attemptRow,

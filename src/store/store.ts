@@ -6,7 +6,7 @@ import type { SeenRequests } from '../contract/seen-requests.js';
 import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
 import type { CallModelResult } from '../contract/activities.js';
 import type { PinnedRun, Intervention, RecordedIntervention } from '../contract/intervention.js';
-import type { LedgerEvent, LedgerRow, LedgerVerdict } from '../policy/ledger.js';
+import type { LedgerEvent, LedgerRow, LedgerVerdict } from '../contract/ledger.js';
 
 /** A run's root: reachable from here is what garbage collection keeps. */
 export interface RunRecord {

@@ -6,13 +6,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Outcome } from '../../src/contract/call.js';
 import type { Effect } from '../../src/contract/effect.js';
-import {
-  isUnresolved,
-  ledgerTransition,
-  startIsSafe,
-  type LedgerEvent,
-  type LedgerRow,
-} from '../../src/policy/ledger.js';
+import type { LedgerEvent, LedgerRow } from '../../src/contract/ledger.js';
+import { isUnresolved, ledgerTransition, startIsSafe } from '../../src/policy/ledger.js';
 import { eventsOf, failureOf, GRACE_MS, KEYED, LEASE_MS, NATURE, ONCE, outcomeOf, READ } from './ledger-rows.js';
 
 type Step = { event: LedgerEvent } | { passMs: number };

@@ -1,7 +1,8 @@
 import type { Outcome } from '../../src/contract/call.js';
 import type { Effect, EffectState } from '../../src/contract/effect.js';
 import type { FailureClass } from '../../src/contract/failure.js';
-import { ledgerTransition, type LedgerCall, type LedgerEvent, type LedgerRow } from '../../src/policy/ledger.js';
+import type { LedgerCall, LedgerEvent, LedgerRow } from '../../src/contract/ledger.js';
+import { ledgerTransition } from '../../src/policy/ledger.js';
 
 export const LEASE_MS = 1_000;
 export const GRACE_MS = 200;

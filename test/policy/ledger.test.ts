@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Effect } from '../../src/contract/effect.js';
-import { lostStart, startIsSafe, type LedgerRow } from '../../src/policy/ledger.js';
+import type { LedgerRow } from '../../src/contract/ledger.js';
+import { lostStart, startIsSafe } from '../../src/policy/ledger.js';
 import {
   callOf,
   eventsOf,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PreparedCall } from '../../src/contract/call.js';
 import type { Effect } from '../../src/contract/effect.js';
-import type { LedgerRow } from '../../src/policy/ledger.js';
+import type { LedgerRow } from '../../src/contract/ledger.js';
 import { planRestart, planResume, type AnsweredTurn, type ResumeQuestion } from '../../src/policy/resume-run.js';
 import { failureOf, KEYED, ONCE, outcomeOf } from './ledger-rows.js';
 

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../src/contract/call.js';
 import type { FailureClass } from '../../src/contract/failure.js';
-import type { LedgerRow } from '../../src/policy/ledger.js';
+import type { LedgerRow } from '../../src/contract/ledger.js';
 import { failureClasses } from '../../src/policy/failure-classes.js';
 
 export interface SampleCall {

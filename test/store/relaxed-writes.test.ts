@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Effect } from '../../src/contract/effect.js';
-import type { LedgerEvent } from '../../src/policy/ledger.js';
+import type { LedgerEvent } from '../../src/contract/ledger.js';
 import { isRelaxed } from '../../src/store/relaxed-writes.js';
 
 const call = (effect: Effect) => ({ runKey: 'r', callId: 'c1.0', tool: 't', digest: 'd', effect });

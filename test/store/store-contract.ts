@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { LedgerEvent } from '../../src/policy/ledger.js';
+import type { LedgerEvent } from '../../src/contract/ledger.js';
 import { StoreError, type Store } from '../../src/store/store.js';
 import {
   assistant,

@@ -4,7 +4,7 @@ import type { Effect } from '../../src/contract/effect.js';
 import type { Manifest } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { TranscriptMessage } from '../../src/contract/transcript.js';
-import type { LedgerEvent } from '../../src/policy/ledger.js';
+import type { LedgerEvent } from '../../src/contract/ledger.js';
 import type { RecordedOutcome, RenderedMessage, TurnCommit, TurnKey } from '../../src/store/store.js';
 
 export const MANIFEST: Manifest = { hash: 'manifest-1', tools: [] };
