@@ -12,7 +12,7 @@ import type { CallRecord, RunRecord } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { summarizeManifest } from '../tools/manifest.js';
 import { askingExecution } from './asking-execution.js';
-import { usageOfParts } from './run-usage.js';
+import { usageOfAgents, usageOfParts } from './run-usage.js';
 import type { Services } from './services.js';
 import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';
 import { manifestFor, startRun } from './start-run.js';
@@ -42,6 +42,12 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
     askAgain: resume.askAgain === true,
     nowMs,
   });
+  const used = await usageOfParts(store, turns, calls);
+  const open = new Set((plan.calls ?? []).flatMap((call) => (call.status === 'settled' ? [] : [call.call.key])));
+  const chargedAnew = await usageOfAgents(
+    store,
+    calls.filter(({ row }) => open.has(row.key)),
+  );
   const former = earlier.flatMap((each) => (each.kind === 'retry' ? [each] : [])).at(-1);
   const pinned = pinnedAnew(services, input, run);
   // A person has looked at the run: what its guards held against it is forgotten.
@@ -58,7 +64,7 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
       },
       startedAtMs(run, former, nowMs),
     ),
-    counters: countersOf(await usageOfParts(store, turns, calls), run, plan),
+    counters: countersOf({ used, chargedAnew }, run, plan),
     ...(plan.nextTurn ? { nextTurn: plan.nextTurn } : {}),
     answered: settledCalls(plan),
   };
@@ -134,10 +140,15 @@ function startedAtMs(run: RunRecord, former: RetryIntervention | undefined, nowM
 }
 
 /**
- * Never less than the run's last end said, except for steps, of which only answered ones count, and calls that are run again,
- * which reserve their place anew.
+ * Never less than the run's last end said, except for steps, of which only answered ones count, and for calls that are run
+ * again: they reserve their place anew, and those of agents are charged anew, when they end, with all that their runs have
+ * used (`chargedAnew`: what the run was charged with for them already).
  */
-function countersOf(used: RunCounters, run: RunRecord, plan: ResumePlan): RunCounters {
+function countersOf(
+  { used, chargedAnew }: { used: RunCounters; chargedAnew: RunCounters },
+  run: RunRecord,
+  plan: ResumePlan,
+): RunCounters {
   const told = run.result?.counters;
   const open = (plan.calls ?? []).filter((call) => call.status !== 'settled');
   const overBudget = plan.reopened.filter(
@@ -145,13 +156,15 @@ function countersOf(used: RunCounters, run: RunRecord, plan: ResumePlan): RunCou
   );
   const tookNoPlace = new Set(overBudget.map(({ call }) => call.callId));
   const reserved = open.filter((call) => !tookNoPlace.has(call.call.callId)).length;
+  const soFar = (counter: keyof RunCounters): number =>
+    Math.max(0, Math.max(used[counter], told?.[counter] ?? 0) - chargedAnew[counter]);
   return {
     steps: plan.steps,
-    calls: Math.max(0, Math.max(used.calls, told?.calls ?? 0) - reserved),
-    inputTokens: Math.max(used.inputTokens, told?.inputTokens ?? 0),
-    outputTokens: Math.max(used.outputTokens, told?.outputTokens ?? 0),
-    costUsd: Math.max(used.costUsd, told?.costUsd ?? 0),
-    failures: Math.max(used.failures, told?.failures ?? 0),
+    calls: Math.max(0, soFar('calls') - reserved),
+    inputTokens: soFar('inputTokens'),
+    outputTokens: soFar('outputTokens'),
+    costUsd: soFar('costUsd'),
+    failures: soFar('failures'),
   };
 }
 

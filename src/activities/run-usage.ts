@@ -42,8 +42,15 @@ export async function usageOfParts(
   const failed = calls.filter(({ row }) => row.outcome && 'failure' in row.outcome && asked.has(row.key));
   const refused = failed.filter(({ row }) => isOverBudget(row));
   const own = { ...counters, calls: asked.size - refused.length, failures: failed.length };
-  let all = own;
-  // An agent's call is charged when it ends: what a child that is still open has used is counted then.
+  return chargeAgent(own, await usageOfAgents(store, calls));
+}
+
+/**
+ * What the agents that these calls stand for have used, for the budget of their parent. An agent's call is charged when it
+ * ends: what a child that is still open has used is counted then.
+ */
+export async function usageOfAgents(store: Store, calls: readonly CallRecord[]): Promise<RunCounters> {
+  let all: RunCounters = noCounters;
   for (const { row } of calls) {
     if (!row.outcome) continue;
     const key = childRunKey(row.runKey, row.callId);

@@ -1,10 +1,11 @@
 import { cp, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PerdureError } from '../client/perdure-error.js';
 
-/** Beside `dist` (and `src`) in the package. */
-const templateDir = fileURLToPath(new URL('../../templates/agent/', import.meta.url));
+/** Above `dist` (and `src`). */
+const packageDir = fileURLToPath(new URL('../../', import.meta.url));
+const templateDir = join(packageDir, 'templates', 'agent');
 
 /** npm leaves `.gitignore` out of packages, and a `tsconfig.json` here would be taken for one of this repository. */
 const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore', 'tsconfig.project.json': 'tsconfig.json' };
@@ -13,6 +14,8 @@ export interface CreatedProject {
   dir: string;
   /** Paths from `dir`. */
   files: string[];
+  /** Where this perdure is a clone: its path from `dir`, to install it from. Absent where it was installed itself. */
+  clone?: string;
 }
 
 /**
@@ -36,7 +39,12 @@ export async function createProject(target: string, options: { version: string }
     // Also between the look and now nobody's file is replaced.
     else await cp(join(templateDir, source), join(dir, file), { errorOnExist: true, force: false });
   }
-  return { dir, files: files.map(({ file }) => file).sort() };
+  const isInstalled = packageDir.split(sep).includes('node_modules');
+  return {
+    dir,
+    files: files.map(({ file }) => file).sort(),
+    ...(!isInstalled && { clone: relative(dir, packageDir) }),
+  };
 }
 
 async function filesIn(root: string): Promise<string[]> {

@@ -4,7 +4,6 @@ import type { FailureClass } from '../contract/failure.js';
 import type { AgentRunInput } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
-import { isUnresolved } from '../policy/ledger.js';
 import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
 import { describeCap, reachedCap } from '../policy/run-budget.js';
@@ -109,12 +108,12 @@ export class RunRetry {
       askAgain: options.askAgain === true,
       nowMs,
     });
-    const setAside = plan.nextTurn ? plan.unresolved.filter(isUnresolved)[0] : undefined;
-    if (setAside) {
+    const [undecided] = plan.undecided;
+    if (undecided) {
       throw new PerdureError(
         'usage',
-        `Nobody knows whether ${setAside.tool} (${setAside.callId}) happened, so its turn cannot be set aside.`,
-        { next: `Say it: perdure resolve ${run.workflowId} --call ${setAside.callId} --happened (or --did-not)` },
+        `Nobody knows whether ${undecided.tool} (${undecided.callId}) happened, so its turn cannot be set aside.`,
+        { next: `Say it: perdure resolve ${run.workflowId} --call ${undecided.callId} --happened (or --did-not)` },
       );
     }
     const former = new Map(plan.reopened.map(({ key, outcome }) => [key, outcome]));

@@ -82,6 +82,8 @@ export interface ResumePlan {
   unresolved: LedgerRow[];
   /** Calls of the turn that is set aside (`askAgain`) whose effects are done. */
   setAside: LedgerRow[];
+  /** Calls of that turn of which nobody knows whether they happened: until a person says it, it cannot be set aside. */
+  undecided: LedgerRow[];
 }
 
 export interface ResumeQuestion {
@@ -125,8 +127,9 @@ export function planResume(question: ResumeQuestion): ResumePlan {
       ...step.reopened,
       ...dropped.flatMap(({ result }) => result.calls.flatMap((call) => reopenedCall(call, question) ?? [])),
     ],
-    unresolved: [...step.unresolved, ...(again ? rowsOf(again, question).filter(isUnresolved) : [])],
+    unresolved: step.unresolved,
     setAside: again ? rowsOf(again, question).filter(hasEffect) : [],
+    undecided: again ? rowsOf(again, question).filter(isUnresolved) : [],
   };
 }
 

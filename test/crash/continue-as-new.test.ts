@@ -78,7 +78,7 @@ function overtaken({ history }: Execution): number {
 const diesThere = [{ at: 'continue-as-new', action: 'kill' }] as const;
 const stopsThere = [{ at: 'continue-as-new', action: 'stop' }] as const;
 
-describe('a run whose workers die as it continues as new', { timeout: 120_000 }, () => {
+describe.concurrent('a run whose workers die as it continues as new', { timeout: 120_000 }, () => {
   it('among signals without end that nobody handles: it continues, and nothing is lost', async () => {
     await using bench = await CrashBench.open({ server });
     const program = makeProgram(bench);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,7 +36,8 @@ describe('perdure init', () => {
       'tools.ts',
       'tsconfig.json',
     ]);
-    expect(err).toContain('cd my-agent\n  npm install\n  npm start');
+    // From a clone, as here, it is installed from the clone.
+    expect(err).toContain(`cd my-agent\n  npm install ${relative(project, root)}\n  npm start`);
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
     expect(JSON.parse(await readFile(join(project, 'package.json'), 'utf8'))).toMatchObject({
       name: 'my-agent',

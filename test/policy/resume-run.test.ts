@@ -121,6 +121,16 @@ describe('a run goes on', () => {
     expect(went.setAside.map(({ callId }) => callId)).toEqual(['c2.0']);
     expect(went.reopened.map(({ key }) => key)).toEqual(['k:c2.1']);
   });
+
+  it('knowing which call of the turn that is set aside nobody knows the end of, and none of the turns before', () => {
+    const turns = [turn(1, 'root', ['print']), turn(2, 'n1.0', ['print'])];
+    const unknown = failureOf('outcome_unknown', 'unknown');
+    const rows = [row('c1.0', 'print', { outcome: unknown }), row('c2.0', 'print', { outcome: unknown })];
+    const went = plan(turns, rows, { askAgain: true });
+    expect(went.undecided.map(({ callId }) => callId)).toEqual(['c2.0']);
+    expect(went.unresolved.map(({ callId }) => callId)).toEqual(['c1.0']);
+    expect(plan(turns, rows).undecided).toEqual([]);
+  });
 });
 
 describe('an agent that a reset of its parent started again', () => {

@@ -10,11 +10,19 @@ export async function initCommand(platform: Platform, dir: string, options: { js
     return exitCodes.done;
   }
   platform.out.write(project.files.map((file) => `${file}\n`).join(''));
-  const enter = dir === '.' ? '' : `  cd ${/^[\w./-]+$/.test(dir) ? dir : JSON.stringify(dir)}\n`;
-  platform.err.write(
-    `\nA new agent in ${project.dir}. Next:\n\n${enter}  npm install\n  npm start      runs it; a script plays the model, so no key is needed\n  npm test       a refund whose answer is lost happens once\n`,
-  );
+  const lines = [
+    ...(dir === '.' ? [] : [`cd ${inShell(dir)}`]),
+    // The registry has another version than the clone, if it has one.
+    `npm install${project.clone === undefined ? '' : ` ${inShell(project.clone)}`}`,
+    'npm start      runs it; a script plays the model, so no key is needed',
+    'npm test       a refund whose answer is lost happens once',
+  ];
+  platform.err.write(`\nA new agent in ${project.dir}. Next:\n\n${lines.map((line) => `  ${line}\n`).join('')}`);
   return exitCodes.done;
+}
+
+function inShell(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : JSON.stringify(path);
 }
 
 export const addInit: AddCommand = (program, { platform, finish }) => {

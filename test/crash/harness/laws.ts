@@ -282,7 +282,9 @@ function checkAttempts(run: RunEvidence, row: StoredCall, lines: OracleLine[], w
   const courses = 1 + Math.max(resumed, stopped);
   if (lines.length > mostRequests * courses) wrong('B', `the backend was asked ${lines.length} times`);
   if (lines.length > row.starts) wrong('B', `the backend was asked ${lines.length} times in ${row.starts} starts`);
-  if (row.outcome?.['attempts'] !== row.starts) {
+  // Reads may run side by side, and the first to end tells of itself.
+  const told = Number(row.outcome?.['attempts']);
+  if (!(row.tool === 'read' ? told <= row.starts : told === row.starts)) {
     wrong('S', `${text(row.outcome?.['attempts'])} attempts are told of ${row.starts} starts`);
   }
   if (row.attempts.length > row.starts)

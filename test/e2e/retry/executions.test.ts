@@ -111,7 +111,12 @@ it('an agent that was cancelled with its run goes on with it', async () => {
   const perdure = perdureOf(engine);
   const handle = await perdure.get(run.runKey);
   expect(await perdure.retry(handle)).toEqual({ rerun: [{ callId: 'c1.0', tool: 'clerk' }], unresolved: [] });
-  expect(await handle.result()).toMatchObject({ status: 'completed', answer: 'done' });
+  expect(await handle.result()).toMatchObject({
+    status: 'completed',
+    answer: 'done',
+    // The agent's own call is charged once, although the agent was charged for when it was cancelled.
+    counters: { steps: 2, calls: 2 },
+  });
   expect((await run.told())['c1.0']).toMatchObject({ status: 'succeeded', data: 'refunded' });
   expect(new Set(engine.backend.effectsOf('refund').map(({ key }) => key)).size).toBe(1);
 });

@@ -94,6 +94,14 @@ describe('a person who settles an unknown outcome of an ended run', () => {
     expect(engine.backend.effectsOf('print_label')).toHaveLength(1);
   });
 
+  it('need not do so before the model is asked for another answer', async () => {
+    const { run } = await lostLabel({ text: 'perhaps printed' }, { text: 'look into the tray' });
+    expect(await retry(run)).toMatchObject({ answer: 'perhaps printed' });
+    expect(await retry(run, { askAgain: true })).toMatchObject({ answer: 'look into the tray' });
+    expect((await run.told())['c1.0']).toMatchObject({ error_type: 'outcome_unknown' });
+    expect(engine.backend.effectsOf('print_label')).toHaveLength(1);
+  });
+
   it('reads in the place of the call where the turn that had read it is set aside', async () => {
     const { run } = await lostLabel({ text: 'perhaps printed' }, { text: 'printed' });
     expect(await retry(run)).toMatchObject({ answer: 'perhaps printed' });
