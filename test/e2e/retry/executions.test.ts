@@ -83,7 +83,7 @@ it('a run that was cancelled in mid-call goes on with what the cancellation had 
   expect((await perdure.describe(handle)).state).toBe('cancelled');
   const plan = await perdure.retry(handle);
   expect(plan).toEqual({
-    rerun: [{ callId: 'c1.0', tool: 'look_up' }],
+    rerun: [{ callId: 'c1.0', tool: 'look_up', former: 'cancelled' }],
     unresolved: [{ callId: 'c1.1', tool: 'print_label' }],
   });
   expect(await handle.result()).toMatchObject({ status: 'completed', answer: 'done' });
@@ -110,7 +110,10 @@ it('an agent that was cancelled with its run goes on with it', async () => {
   await expect(run.result()).rejects.toThrow();
   const perdure = perdureOf(engine);
   const handle = await perdure.get(run.runKey);
-  expect(await perdure.retry(handle)).toEqual({ rerun: [{ callId: 'c1.0', tool: 'clerk' }], unresolved: [] });
+  expect(await perdure.retry(handle)).toEqual({
+    rerun: [{ callId: 'c1.0', tool: 'clerk', former: 'cancelled' }],
+    unresolved: [],
+  });
   expect(await handle.result()).toMatchObject({
     status: 'completed',
     answer: 'done',

@@ -62,7 +62,7 @@ describe('a run whose tool was broken', () => {
     const model = byRequest({ text: 'both done' });
     const repaired = await engine.worker({ model, tools: backendTools(url()) });
     const { plan, result } = await retried(run);
-    expect(plan).toEqual({ rerun: [{ callId: 'c1.1', tool: 'refund' }], unresolved: [] });
+    expect(plan).toEqual({ rerun: [{ callId: 'c1.1', tool: 'refund', former: 'tool_bug' }], unresolved: [] });
     expect(result).toMatchObject({ status: 'completed', answer: 'both done', counters: { steps: 2, calls: 2 } });
     expect(engine.backend.effectsOf('print_label')).toHaveLength(1);
     expect(engine.backend.effectsOf('refund')).toHaveLength(1);
@@ -193,7 +193,7 @@ describe('a run that a limit ended', () => {
     const run = await engine.start(worker.taskQueue, { limits: { calls: 2 } });
     expect(await run.result()).toMatchObject({ status: 'capped', counters: { calls: 2 } });
     const { plan, result } = await retried(run, { limits: { calls: null } });
-    expect(plan.rerun).toEqual([{ callId: 'c1.2', tool: 'refund' }]);
+    expect(plan.rerun).toEqual([{ callId: 'c1.2', tool: 'refund', former: 'budget_exhausted' }]);
     expect(result).toMatchObject({ status: 'completed', counters: { calls: 3 } });
     expect(engine.backend.effectsOf('refund').map(({ args }) => args)).toEqual(
       expect.arrayContaining([{ n: 1 }, { n: 2 }, { n: 3 }]),

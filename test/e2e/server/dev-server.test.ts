@@ -50,7 +50,7 @@ describe('the embedded server', () => {
     expect(await accepts(address, 1_000)).toBe(false);
     expect(existsSync(join(rootDir, '.perdure', 'dev.json'))).toBe(false);
     expect(existsSync(join(rootDir, '.perdure', 'dev.lock'))).toBe(false);
-    expect(await resolve()).toEqual({ kind: 'none' });
+    expect(await resolve()).toEqual({ kind: 'none', sought: '127.0.0.1:1' });
   });
 
   it('keeps runs and search attributes over a restart', async () => {
@@ -145,7 +145,7 @@ describe('the embedded server', () => {
       parent.kill(signal);
       await once(parent, 'exit');
       await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
-      expect(await resolve()).toEqual({ kind: 'none' });
+      expect(await resolve()).toEqual({ kind: 'none', sought: '127.0.0.1:1' });
       // The dead parent's lock does not keep the next one out.
       expect((await start()).pid).not.toBe(pid);
     } finally {
@@ -157,7 +157,7 @@ describe('the embedded server', () => {
     const gone = spawn(process.execPath, ['-e', '']);
     await once(gone, 'exit');
     await writeDevFile(rootDir, { address: '127.0.0.1:1', uiUrl: '', pid: gone.pid ?? 0, namespace: 'default' });
-    expect(await resolve()).toEqual({ kind: 'none' });
+    expect(await resolve()).toEqual({ kind: 'none', sought: '127.0.0.1:1' });
   });
 });
 
