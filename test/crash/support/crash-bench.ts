@@ -202,8 +202,10 @@ export class CrashBench implements AsyncDisposable {
     after: Promise<void> = Promise.resolve(),
   ): Promise<CrashWorker> {
     await after;
+    const { address, namespace } = this.server;
     const settings: WorkerOptions = {
-      ...this.server,
+      address,
+      namespace,
       taskQueue: this.taskQueue,
       store: this.storeChoice,
       bundlePath: await workflowBundle(this.#sources),
