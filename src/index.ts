@@ -4,6 +4,7 @@ export { PerdureError, type PerdureErrorCode } from './client/perdure-error.js';
 export type {
   CallDescription,
   CallState,
+  InterventionDescription,
   RunDescription,
   RunState,
   RunSummary,
@@ -11,9 +12,9 @@ export type {
 } from './client/run-description.js';
 export type { FailurePair, StatsOptions } from './client/failure-records.js';
 export type { RunHandle } from './client/run-handle.js';
-export type { ListOptions, TranscriptEntry } from './client/run-reader.js';
+export type { ListOptions, TranscriptEntry, UnansweredServer } from './client/run-reader.js';
 export type { RetryOptions, RetryPlan } from './client/run-retry.js';
-export type { PendingWork, ServerRun, ServerStatus } from './client/run-server.js';
+export type { PendingWork, ServerEvent, ServerRun, ServerStatus } from './client/run-server.js';
 export type { ResolveOptions } from './client/call-resolution.js';
 export type { RecordedExecution } from './replay/recorded-execution.js';
 export { ConfigError } from './config/config-error.js';

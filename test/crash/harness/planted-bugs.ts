@@ -81,8 +81,8 @@ export const plantedBugs: PlantedBug[] = [
     name: 'a claim is given back, as though nothing had happened, while its body runs',
     edits: [
       {
-        from: "withoutHolder(spendWithinLease(row, nowMs), 'unknown')",
-        to: "withoutHolder(spendWithinLease(row, nowMs), 'none')",
+        from: "withoutHolder(spend(row, nowMs), 'unknown')",
+        to: "withoutHolder(spend(row, nowMs), 'none')",
       },
     ],
     scenario: 'a once call whose worker dies with the answer',
