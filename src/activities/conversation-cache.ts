@@ -82,7 +82,9 @@ export class ConversationCache {
     const { length } = known;
     const tail = known.messages.slice(length);
     // Where two turns followed the same head, the second must not write over the first one's tail.
-    const isOwn = tail.length <= added.length && tail.every((message, index) => message === added[index]);
+    // A list that was lent and not appended to may be another's, who still reads it: runs with one task share their first head.
+    const isFree = tail.length > 0 || !known.lent;
+    const isOwn = isFree && tail.length <= added.length && tail.every((message, index) => message === added[index]);
     const messages = isOwn ? known.messages : known.messages.slice(0, length);
     const firstUse = isOwn ? known.firstUse : new Map([...known.firstUse].filter(([, index]) => index < length));
     messages.push(...(isOwn ? added.slice(tail.length) : added));

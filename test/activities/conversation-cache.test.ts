@@ -89,6 +89,14 @@ describe('the conversation cache', () => {
     expect(await cache.upTo('right')).toEqual(['a', 'right', 'answer'].map(said));
   });
 
+  it('keeps two runs apart that share their first head and append nothing to it before they answer', async () => {
+    const { cache } = chains({ a: ['a'] });
+    const [slow] = [await cache.upTo('a'), await cache.upTo('a')];
+    cache.extend('a', [said('the quick one')], 'quick');
+    expect(slow).toEqual([said('a')]);
+    expect(await cache.upTo('quick')).toEqual(['a', 'the quick one'].map(said));
+  });
+
   it('keeps two branches of one head apart', async () => {
     const { cache } = chains({ a: ['a'] });
     await cache.upTo('a');
