@@ -25,9 +25,9 @@ import { requireStore } from './store-identity.js';
 
 /** The assistant's text as it stands in a run's history; the whole is in the transcript. */
 const textPreviewCharacters = 4_000;
-/** Half of what a payload may have. */
 /** Nobody waits for an execution that another has followed: it is closed, and the server offers its activities no more. */
 const overtakenDelayMs = 60_000;
+/** Half of what a payload may have. */
 const mostTurnBytes = 1_048_576;
 
 /**
@@ -85,14 +85,14 @@ export async function callModel(
   const usage = usageOf(reply, question, model.prices);
   services.metrics.tokensUsed(model.name, usage);
   const text = services.redactor.declared(reply.text);
-  const added = [...results, assistantMessage({ ...reply, text }, recorded, usage)];
+  const asked = assistantMessage({ ...reply, text }, recorded, usage);
   const kind = classifyTurn(
     reply,
     manifest.tools.map((tool) => tool.modelName),
   );
-  const result = await store.commitTurn({
+  const { answer: committed, isNew } = await store.commitTurn({
     turn,
-    messages: added,
+    messages: [...results, asked],
     result: {
       calls: withinPayload(prepared),
       usage,
@@ -103,8 +103,12 @@ export async function callModel(
     },
     answered,
   });
-  conversations.extend(input.head, added, result.head);
-  return result;
+  // What another attempt has answered meanwhile is not in this list.
+  if (isNew) {
+    conversation.push(asked);
+    conversations.extend(input.head, conversation, committed.head);
+  }
+  return committed;
 }
 
 /** Whether all that the question needs is in this process, and no limiter may put it off: a wait is no start. */

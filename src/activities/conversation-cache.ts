@@ -75,22 +75,15 @@ export class ConversationCache {
     return (id) => firstUse.has(id);
   }
 
-  /** Remembers what follows `head`, of which a list that `upTo` gave may hold the first ones already. */
-  extend(head: string, added: TranscriptMessage[], newHead: string): void {
+  /** Remembers `conversation`, the list that `upTo` gave for `head` with all that has been appended to it since, under `newHead`. */
+  extend(head: string, conversation: TranscriptMessage[], newHead: string): void {
     const known = this.#entries.get(head);
-    if (!known) return;
-    const { length } = known;
-    const tail = known.messages.slice(length);
-    // Where two turns followed the same head, the second must not write over the first one's tail.
-    // A list that was lent and not appended to may be another's, who still reads it: runs with one task share their first head.
-    const isFree = tail.length > 0 || !known.lent;
-    const isOwn = isFree && tail.length <= added.length && tail.every((message, index) => message === added[index]);
-    const messages = isOwn ? known.messages : known.messages.slice(0, length);
-    const firstUse = isOwn ? known.firstUse : new Map([...known.firstUse].filter(([, index]) => index < length));
-    messages.push(...(isOwn ? added.slice(tail.length) : added));
-    added.forEach((message, index) => noteIds(firstUse, message, length + index));
+    const isLent = known?.messages === conversation;
+    const firstUse = isLent ? known.firstUse : new Map<string, number>();
+    for (let index = isLent ? known.length : 0; index < conversation.length; index += 1)
+      noteIds(firstUse, conversation[index] as TranscriptMessage, index);
     this.#entries.delete(head);
-    this.#keep(newHead, messages, firstUse, false);
+    this.#keep(newHead, conversation, firstUse, false);
   }
 
   #keep(head: string, messages: TranscriptMessage[], firstUse: Map<string, number>, lent: boolean): void {

@@ -26,6 +26,7 @@ import {
 } from './run-rows.js';
 import type {
   AskingExecution,
+  CommittedTurn,
   IntervenedRun,
   Intervening,
   RunEnding,
@@ -235,7 +236,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     },
 
     /** Two round trips: one locks and reads all that the answer depends on, one writes and commits. */
-    commitTurn(commit: TurnCommit): Promise<CallModelResult> {
+    commitTurn(commit: TurnCommit): Promise<CommittedTurn> {
       const { turn, messages, answered } = commit;
       return database.transaction(async (tx) => {
         const [run, row, lastStarted, found, nowMs, parent] = await Promise.all([
@@ -251,7 +252,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
         ]);
         if (!run) throw await noRun(tx, turn.runKey);
         const winner = readAnswer(row);
-        if (winner) return winner;
+        if (winner) return { answer: winner, isNew: false };
         if (parent) throw parent.error;
 
         const nodes = content.nodesAfter(turn.head, messages);
@@ -283,7 +284,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
               ]
             : []),
         ]);
-        return answer;
+        return { answer, isNew: true };
       });
     },
 

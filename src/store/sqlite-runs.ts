@@ -23,6 +23,7 @@ import type { ContentOperations } from './sqlite-content.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 import type {
   AskingExecution,
+  CommittedTurn,
   IntervenedRun,
   Intervening,
   RecordedOutcome,
@@ -202,12 +203,12 @@ export function runOperations(
       return Number(countStart.get({ ...turnKey(turn), starts: 1 })?.['starts']);
     },
 
-    commitTurn(commit: TurnCommit): CallModelResult {
+    commitTurn(commit: TurnCommit): CommittedTurn {
       const { turn } = commit;
       const run = existingRun(turn.runKey);
       const row = findTurn(turn);
       const winner = readAnswer(row);
-      if (winner) return winner;
+      if (winner) return { answer: winner, isNew: false };
       if (!row) countStart.run({ ...turnKey(turn), starts: 0 });
 
       const head = content.appendNodes(turn.head, commit.messages);
@@ -216,7 +217,7 @@ export function runOperations(
       calls.recordOutcomes(commit.answered);
       answerTurn.run({ ...turnKey(turn), result: JSON.stringify(answer), now: now() });
       if (movesHead) updateHead.run(head, now(), turn.runKey);
-      return answer;
+      return { answer, isNew: true };
     },
 
     listTurns(runKey: string, after = 0): { turn: TurnKey; result: CallModelResult; atMs: number }[] {

@@ -66,6 +66,12 @@ export interface TurnCommit {
   answered: RecordedOutcome[];
 }
 
+/** The answer that a turn has. `isNew`: it is the one that was to be committed, and not one that came before it. */
+export interface CommittedTurn {
+  answer: CallModelResult;
+  isNew: boolean;
+}
+
 /** What comes with a run's end. */
 export interface RunEnding {
   by?: AskingExecution;
@@ -228,14 +234,14 @@ export interface Store {
    */
   countTurnStart(turn: TurnKey, by?: AskingExecution): Promise<number>;
   /**
-   * Commits nodes, answered calls, the turn and the run's new head together. Returns the winner's answer: a turn that was
-   * answered before stays as it is, and nothing is written.
+   * Commits nodes, answered calls, the turn and the run's new head together. A turn that was answered before stays as it is:
+   * that answer is returned, and nothing is written.
    *
    * The head moves to the new node only where the run has started no other turn since. So after a workflow reset the branch
    * asked last has the head, and a zombie of the branch left behind keeps its answer and moves nothing. A turn that was
    * never counted as started counts as started now. Rejects with `missing_run` or `missing_node`.
    */
-  commitTurn(commit: TurnCommit): Promise<CallModelResult>;
+  commitTurn(commit: TurnCommit): Promise<CommittedTurn>;
   /**
    * The committed turns of a run in the order of their commits, with the store's time of each. `after` leaves out that
    * many from the beginning: who knows the first ones reads only what is new.

@@ -22,11 +22,26 @@ function chains(held: Record<string, string[]>, monotonicMs?: () => number) {
 describe('the conversation cache', () => {
   it('reads a chain once, and then follows what is added', async () => {
     const { cache, reads } = chains({ a: ['a'] });
-    expect(await cache.upTo('a')).toEqual([said('a')]);
-    cache.extend('a', [said('b'), said('c')], 'c');
-    cache.extend('c', [said('d')], 'd');
+    const list = await cache.upTo('a');
+    expect(list).toEqual([said('a')]);
+    list.push(said('b'), said('c'));
+    cache.extend('a', list, 'c');
+    const next = await cache.upTo('c');
+    next.push(said('d'));
+    cache.extend('c', next, 'd');
     expect(await cache.upTo('d')).toEqual(['a', 'b', 'c', 'd'].map(said));
     expect(reads).toEqual(['a']);
+  });
+
+  it('lends the list to the first that asks, and gives the others copies', async () => {
+    const { cache } = chains({ a: ['a'] });
+    const lent = await cache.upTo('a');
+    lent.push(said('b'));
+    cache.extend('a', lent, 'b');
+    expect(await cache.upTo('b')).toBe(lent);
+    const copy = await cache.upTo('b');
+    expect(copy).not.toBe(lent);
+    expect(copy).toEqual(lent);
   });
 
   it('knows the call ids that were used up to a head, on each of its branches', async () => {
@@ -38,11 +53,14 @@ describe('the conversation cache', () => {
       usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 },
     });
     const { cache } = chains({ a: ['a'] });
-    await cache.upTo('a');
-    cache.extend('a', [asked('one')], 'b');
-    await cache.upTo('a');
-    cache.extend('a', [asked('other')], 'x');
-    cache.extend('b', [asked('two')], 'c');
+    const [one, other] = [await cache.upTo('a'), await cache.upTo('a')];
+    one.push(asked('one'));
+    cache.extend('a', one, 'b');
+    other.push(asked('other'));
+    cache.extend('a', other, 'x');
+    const two = await cache.upTo('b');
+    two.push(asked('two'));
+    cache.extend('b', two, 'c');
     const used = (head: string) => ['one', 'two', 'other'].filter(cache.usedProviderIds(head, []));
     expect(used('c')).toEqual(['one', 'two']);
     expect(used('x')).toEqual(['other']);
@@ -52,9 +70,10 @@ describe('the conversation cache', () => {
     let nowMs = 0;
     const { cache } = chains({ a: ['a'] }, () => nowMs);
     expect(cache.wasSeen('a')).toBe(false);
-    await cache.upTo('a');
+    const list = await cache.upTo('a');
     expect(cache.wasSeen('a')).toBe(true);
-    cache.extend('a', [said('b')], 'b');
+    list.push(said('b'));
+    cache.extend('a', list, 'b');
     expect(cache.wasSeen('a')).toBe(false);
     nowMs = 59_999;
     expect(cache.wasSeen('b')).toBe(true);
@@ -68,52 +87,53 @@ describe('the conversation cache', () => {
     expect(await cache.upTo('a')).toEqual([said('a')]);
   });
 
-  it('takes up what the turn that borrowed a list has appended to it', async () => {
-    const { cache, reads } = chains({ a: ['a'] });
-    const borrowed = await cache.upTo('a');
-    const result = said('result');
-    borrowed.push(result);
-    cache.extend('a', [result, said('answer')], 'b');
-    expect(await cache.upTo('b')).toEqual(['a', 'result', 'answer'].map(said));
-    expect(reads).toEqual(['a']);
-  });
-
   it('keeps two turns apart that ask at the same time after the same head', async () => {
     const { cache } = chains({ a: ['a'] });
     const [first, second] = [await cache.upTo('a'), await cache.upTo('a')];
     first.push(said('left'));
-    const right = said('right');
-    second.push(right);
-    cache.extend('a', [right, said('answer')], 'right');
+    second.push(said('right'), said('answer'));
+    cache.extend('a', second, 'right');
     expect(first).toEqual(['a', 'left'].map(said));
     expect(await cache.upTo('right')).toEqual(['a', 'right', 'answer'].map(said));
+    cache.extend('a', first, 'left');
+    expect(await cache.upTo('left')).toEqual(['a', 'left'].map(said));
   });
 
   it('keeps two runs apart that share their first head and append nothing to it before they answer', async () => {
     const { cache } = chains({ a: ['a'] });
-    const [slow] = [await cache.upTo('a'), await cache.upTo('a')];
-    cache.extend('a', [said('the quick one')], 'quick');
+    const [slow, quick] = [await cache.upTo('a'), await cache.upTo('a')];
+    quick.push(said('the quick one'));
+    cache.extend('a', quick, 'quick');
     expect(slow).toEqual([said('a')]);
     expect(await cache.upTo('quick')).toEqual(['a', 'the quick one'].map(said));
   });
 
   it('keeps two branches of one head apart', async () => {
     const { cache } = chains({ a: ['a'] });
-    await cache.upTo('a');
-    cache.extend('a', [said('left')], 'left');
+    const left = await cache.upTo('a');
+    left.push(said('left'));
+    cache.extend('a', left, 'left');
     // After a reset the same head is followed once more, and the cache does not know it any longer.
-    await cache.upTo('a');
-    cache.extend('a', [said('right')], 'right');
-    cache.extend('left', [said('further')], 'further');
+    const right = await cache.upTo('a');
+    right.push(said('right'));
+    cache.extend('a', right, 'right');
+    const further = await cache.upTo('left');
+    further.push(said('further'));
+    cache.extend('left', further, 'further');
     expect(await cache.upTo('further')).toEqual(['a', 'left', 'further'].map(said));
     expect(await cache.upTo('right')).toEqual(['a', 'right'].map(said));
   });
 
-  it('ignores what follows a head that it does not hold', async () => {
-    const { cache, reads } = chains({ b: ['a', 'b'] });
-    cache.extend('a', [said('b')], 'b');
-    expect(await cache.upTo('b')).toEqual(['a', 'b'].map(said));
-    expect(reads).toEqual(['b']);
+  it('remembers what follows a head that it has forgotten, and which call ids that used', async () => {
+    const { cache, reads } = chains({ a: ['a'] });
+    const list = await cache.upTo('a');
+    const other = await cache.upTo('a');
+    other.push(said('other'));
+    cache.extend('a', other, 'other');
+    list.push(said('b'));
+    cache.extend('a', list, 'b');
+    expect(await cache.upTo('b')).toBe(list);
+    expect(reads).toEqual(['a']);
   });
 
   it('forgets the conversation that was used longest ago, and reads it again', async () => {

@@ -91,7 +91,9 @@ describePostgres('workers on one PostgreSQL store', () => {
         const callId = `c${String(step)}.0`;
         const refused = recordedOf(`${runKey}-refused-${String(step)}`, runKey, callId);
         const commit = commitOf(turnOf(runKey, step, head), `step ${String(step)}`, [refused]);
-        ({ head } = await insist(() => store.commitTurn(commit)));
+        ({
+          answer: { head },
+        } = await insist(() => store.commitTurn(commit)));
         promised.push({ runKey, step, head });
         const key = `${runKey}-${String(step)}`;
         const outcome = succeeded(key, callId, key);

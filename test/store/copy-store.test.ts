@@ -42,9 +42,9 @@ describePostgres('copyStore, from SQLite to PostgreSQL', () => {
       let { head } = await store.createRun({ ...runOf(runKey), task: 'NUL \0' });
       for (let step = 1; step <= 20; step += 1) {
         const refused = recordedOf(`${runKey}-${String(step)}`, runKey, `c${String(step)}.0`);
-        ({ head } = await store.commitTurn(
-          commitOf(turnOf(runKey, step, head), `step ${String(step)} \0 \ud800`, [refused]),
-        ));
+        ({
+          answer: { head },
+        } = await store.commitTurn(commitOf(turnOf(runKey, step, head), `step ${String(step)} \0 \ud800`, [refused])));
       }
       await store.countTurnStart(turnOf(runKey, 21, head));
     }

@@ -51,7 +51,9 @@ async function turns(store: Store, name: string): Promise<void> {
     let { head } = await store.createRun(runOf(runKey));
     for (let step = 1; ; step += 1) {
       const answered = recordedOf(`${runKey}-${String(step)}`, runKey, `c${String(step)}.0`);
-      ({ head } = await store.commitTurn(commitOf(turnOf(runKey, step, head), `step ${String(step)}`, [answered])));
+      ({
+        answer: { head },
+      } = await store.commitTurn(commitOf(turnOf(runKey, step, head), `step ${String(step)}`, [answered])));
       say({ runKey, step, head });
     }
   };

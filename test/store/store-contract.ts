@@ -349,7 +349,7 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
       test('commits nodes, answered calls, answer and head together', async () => {
         const turn = turnOf('r1', 1, root);
         await store.countTurnStart(turn);
-        const answer = await store.commitTurn(commitOf(turn, 'hello', [recordedOf('k1', 'r1', 'c1.0')]));
+        const { answer: answer } = await store.commitTurn(commitOf(turn, 'hello', [recordedOf('k1', 'r1', 'c1.0')]));
         expect(answer).toMatchObject({ text: 'hello', empty: false });
         expect(await store.getTurn(turn)).toEqual({ answer, interventions: [] });
         expect((await store.getRun('r1'))?.head).toBe(answer.head);
@@ -361,10 +361,11 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
 
       test('keeps the first answer: a zombie learns it, and leaves nothing behind', async () => {
         const turn = turnOf('r1', 1, root);
-        const winner = await store.commitTurn(commitOf(turn, 'first'));
+        const first = await store.commitTurn(commitOf(turn, 'first'));
+        expect(first.isNew).toBe(true);
         const run = await store.getRun('r1');
         const late = await store.commitTurn(commitOf(turn, 'second', [recordedOf('k9', 'r1', 'c1.0')]));
-        expect(late).toEqual(winner);
+        expect(late).toEqual({ answer: first.answer, isNew: false });
         expect(await store.getRun('r1')).toEqual(run);
         expect(await store.getCall('k9')).toBeUndefined();
         expect(await store.listTurns('r1')).toHaveLength(1);
@@ -378,26 +379,30 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
             (n % 2 ? store : other).commitTurn(commitOf(turn, `answer ${String(n)}`)),
           ),
         );
-        expect(new Set(answers.map(({ head }) => head)).size).toBe(1);
+        expect(new Set(answers.map(({ answer }) => answer.head)).size).toBe(1);
+        expect(answers.filter(({ isNew }) => isNew)).toHaveLength(1);
         expect(await store.listTurns('r1')).toHaveLength(1);
       });
 
       test('leaves the head where a recorded answer is read again after a reset', async () => {
-        const one = await store.commitTurn(commitOf(turnOf('r1', 1, root), 'one'));
-        const two = await store.commitTurn(commitOf(turnOf('r1', 2, one.head), 'two'));
-        expect(await store.commitTurn(commitOf(turnOf('r1', 1, root), 'asked again'))).toEqual(one);
+        const { answer: one } = await store.commitTurn(commitOf(turnOf('r1', 1, root), 'one'));
+        const { answer: two } = await store.commitTurn(commitOf(turnOf('r1', 2, one.head), 'two'));
+        expect(await store.commitTurn(commitOf(turnOf('r1', 1, root), 'asked again'))).toEqual({
+          answer: one,
+          isNew: false,
+        });
         expect((await store.getRun('r1'))?.head).toBe(two.head);
       });
 
       test('gives the head to the branch that was asked last, and not to a zombie of the other', async () => {
-        const one = await store.commitTurn(commitOf(turnOf('r1', 1, root), 'one'));
+        const { answer: one } = await store.commitTurn(commitOf(turnOf('r1', 1, root), 'one'));
         const zombie = turnOf('r1', 2, one.head);
         await store.countTurnStart(zombie);
         // A workflow reset to before step 1, and another model.
         const again = turnOf('r1', 1, root, { settings: 's2' });
         await store.countTurnStart(again);
-        const other = await store.commitTurn(commitOf(again, 'another way'));
-        const late = await store.commitTurn(commitOf(zombie, 'late'));
+        const { answer: other } = await store.commitTurn(commitOf(again, 'another way'));
+        const { answer: late } = await store.commitTurn(commitOf(zombie, 'late'));
         expect((await store.getRun('r1'))?.head).toBe(other.head);
         // The late answer is kept: the same question would not be paid for twice.
         expect(await store.getTurn(zombie)).toEqual({ answer: late, interventions: [] });
@@ -411,10 +416,10 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         const second = turnOf('r1', 1, root, { take: 1 });
         await store.countTurnStart(first);
         await store.countTurnStart(second);
-        const answer = await store.commitTurn(commitOf(second, 'second take'));
+        const { answer: answer } = await store.commitTurn(commitOf(second, 'second take'));
         await store.commitTurn(commitOf(first, 'first take, late'));
         expect((await store.getRun('r1'))?.head).toBe(answer.head);
-        const next = await store.commitTurn(commitOf(turnOf('r1', 2, answer.head), 'on'));
+        const { answer: next } = await store.commitTurn(commitOf(turnOf('r1', 2, answer.head), 'on'));
         expect((await store.getRun('r1'))?.head).toBe(next.head);
       });
     });

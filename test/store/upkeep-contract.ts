@@ -54,7 +54,7 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
       for (let step = 1; step <= steps; step += 1) {
         const refused = recordedOf(`${runKey}-${String(step)}`, runKey, `c${String(step)}.0`);
         const turn = turnOf(runKey, step, heads.at(-1) ?? '');
-        heads.push((await store.commitTurn(commitOf(turn, `${runKey} ${String(step)}`, [refused]))).head);
+        heads.push((await store.commitTurn(commitOf(turn, `${runKey} ${String(step)}`, [refused]))).answer.head);
       }
       return heads;
     }
@@ -317,12 +317,14 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
         for (let step = 3; step <= 40; step += 1) {
           const turn = turnOf('live', step, head);
           await store.countTurnStart(turn);
-          ({ head } = await store.commitTurn(commitOf(turn, `live ${String(step)}`)));
+          ({
+            answer: { head },
+          } = await store.commitTurn(commitOf(turn, `live ${String(step)}`)));
           // Runs that come and go, with the same words as the live one: their nodes are garbage and are written again.
           await converse(`short-${String(step)}`, 2, 'task of live');
           await store.finishRun(`short-${String(step)}`, endOf('completed'));
         }
-        const zombie = await store.commitTurn(commitOf(left, 'late'));
+        const { answer: zombie } = await store.commitTurn(commitOf(left, 'late'));
         isDone = true;
         await collecting;
         await collect(everything);

@@ -130,8 +130,8 @@ export function installFailpoints(): void {
     return settled;
   };
   const { extend } = ConversationCache.prototype;
-  ConversationCache.prototype.extend = function (head, added, newHead) {
+  ConversationCache.prototype.extend = function (head, conversation, newHead) {
     reach('turn-committed');
-    extend.call(this, head, added, newHead);
+    extend.call(this, head, conversation, newHead);
   };
 }
