@@ -68,6 +68,7 @@ class Lookout {
   /** The least pause between two looks. */
   everyMs = LOOK_EVERY_MS;
   #answeredAtMs: number;
+  readonly #told = new Set<string>();
   #changedAtMs: number;
 
   constructor(options: FollowOptions, view: RunView) {
@@ -91,8 +92,10 @@ class Lookout {
     if (this.#view.show(this.#last, now)) this.#changedAtMs = this.#answeredAtMs;
     this.#last = now;
     if (isClosed(now)) return 'ended';
-    if (now.server) await this.#lookForWorker();
-    else this.#sayUnserved();
+    if (now.server) {
+      this.everyMs = LOOK_EVERY_MS;
+      await this.#lookForWorker();
+    } else this.#sayUnserved();
     return 'open';
   }
 
@@ -102,14 +105,21 @@ class Lookout {
     this.everyMs = UNSERVED_LOOK_EVERY_MS;
     const why = unanswered ? `No Temporal server answers at ${unanswered.at}` : 'The server does not know this run';
     const again = `showing what the store knows, looking again every ${UNSERVED_LOOK_EVERY_MS / 1_000} s.`;
-    this.#view.note(`${why}; ${again}${unanswered ? `\n${unanswered.advice}` : ''}`);
+    this.#tell(`${why}; ${again}${unanswered ? `\n${unanswered.advice}` : ''}`);
   }
 
   #bearSilence(error: unknown): 'open' {
     const isSilence = error instanceof PerdureError && error.code === 'server_unreachable';
     if (!isSilence || this.#options.platform.nowMs() - this.#answeredAtMs > SERVER_SILENCE_MS) throw error;
-    this.#view.note(`${error.message} Trying again for ${SERVER_SILENCE_MS / 1_000} s.`);
+    this.#tell(`${error.message} Trying again for ${SERVER_SILENCE_MS / 1_000} s.`);
     return 'open';
+  }
+
+  /** Once: the same is found at each look. */
+  #tell(text: string): void {
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
+    this.#view.note(text);
   }
 
   /** A run without a worker waits for ever, which looks like a slow model. */
@@ -118,7 +128,7 @@ class Lookout {
     if (platform.nowMs() - this.#changedAtMs < QUIET_MS) return;
     this.#changedAtMs = platform.nowMs();
     const found = await client.hasWorker().catch(() => true);
-    if (!found) this.#view.note('No worker is there for this run. Start one in another terminal: perdure worker');
+    if (!found) this.#tell('No worker is there for this run. Start one in another terminal: perdure worker');
   }
 }
 

@@ -10,7 +10,7 @@ const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', 
 export interface RunView {
   /** Shows what is new in `now`, and says whether anything is. */
   show(before: RunDescription | undefined, now: RunDescription): boolean;
-  /** Says something about the watching itself, once. */
+  /** Says something about the watching itself. */
   note(text: string): void;
   clear(): void;
 }
@@ -28,7 +28,6 @@ export class ProgressView implements RunView {
   readonly #screen: Screen;
   readonly #live: NonNullable<ProgressViewOptions['live']>;
   readonly #region: LiveRegion | undefined;
-  readonly #notes = new Set<string>();
   #frame = 0;
 
   constructor(platform: Platform, options: ProgressViewOptions = {}) {
@@ -51,8 +50,6 @@ export class ProgressView implements RunView {
   }
 
   note(text: string): void {
-    if (this.#notes.has(text)) return;
-    this.#notes.add(text);
     this.clear();
     // What is said about the watching is no part of what is watched.
     print(this.#platform.err, [this.#style().colours.yellow(text)]);

@@ -54,6 +54,16 @@ describe('watch', () => {
     expect(out).toContain('steps 2 of 25');
   });
 
+  it('says it once, however it is looked at', async () => {
+    const { server: _server, ...unserved } = running();
+    const unanswered = { at: '127.0.0.1:7233', advice: 'Start the embedded one with: perdure dev' };
+    const script = { looks: [unserved, unserved, sampleRun(), sampleRun()], unanswered };
+    for (const how of [['watch'], ['watch', '--json'], ['logs', '--follow']]) {
+      const { err } = await runScripted([...how, 'run'], script);
+      expect(err.split('No Temporal server answers'), how.join(' ')).toHaveLength(2);
+    }
+  });
+
   it('says at once that no server answers, and goes on looking at the store', async () => {
     const { server: _server, ...unserved } = running();
     const unanswered = { at: '127.0.0.1:7233', advice: 'Start the embedded one with: perdure dev' };
