@@ -15,7 +15,7 @@ export interface LogDestination extends DestinationStream {
 
 /**
  * A file, by its path (made where there is none, with its folder), or an open descriptor. A line is written when the call
- * returns; one that cannot be, because the disk is full or nobody reads any more, waits for the next line. It never throws:
+ * returns; one that cannot be, because the disk is full, waits for the next line; where nobody reads any more, it is dropped. It never throws:
  * no call may fail, and no worker end, for its log. Throws where the file cannot be opened.
  */
 export function logDestination(to: string | number): LogDestination {

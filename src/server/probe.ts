@@ -27,7 +27,8 @@ export async function accepts(address: string, timeoutMs: number): Promise<boole
  * starts, a second too much); this costs milliseconds. Never rejects.
  */
 export function knock(address: string, timeoutMs: number): Promise<'open' | 'refused' | 'unknown host' | 'silent'> {
-  if (!URL.canParse(`tcp://${address}`)) return Promise.resolve('silent');
+  // An address with a scheme is no `host:port`, which the SDK says in words.
+  if (address.includes('://') || !URL.canParse(`tcp://${address}`)) return Promise.resolve('silent');
   const { hostname, port } = new URL(`tcp://${address}`);
   return new Promise((resolve) => {
     const host = hostname.replace(/^\[(.*)\]$/, '$1');
