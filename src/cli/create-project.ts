@@ -69,7 +69,7 @@ async function writePackage(path: string, { name, version }: { name: string; ver
   await writeFile(path, `${JSON.stringify(described, null, 2)}\n`, { flag: 'wx' });
 }
 
-/** A folder's name as npm accepts it: https://docs.npmjs.com/cli/v11/configuring-npm/package-json#name */
+/** A folder's name as npm accepts it, by its documentation of `name` in package.json. */
 function packageName(folder: string): string {
   const plain = folder
     .toLowerCase()
