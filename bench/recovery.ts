@@ -4,6 +4,7 @@ import { taskOf } from './perdure/task.ts';
 import { StepCounter } from './step-counter.ts';
 import type { Stage } from './stage.ts';
 import { median, table } from './statistics.ts';
+import { waitsOf } from './waits.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 const heartbeatTimeoutMs = 2_000;
@@ -56,12 +57,14 @@ async function killAgainAndAgain(
     await sleep(500 + Math.random() * 1_000);
     const before = counter.turns();
     worker.kill('SIGKILL');
-    const killedAt = performance.now();
+    const killedAtMs = Date.now();
     // One turn may have been answered but not reported: the next one proves that the run goes on.
     await counter.reach(before + 2, pollMs);
-    seconds.push((performance.now() - killedAt) / 1_000);
+    const goesOnAtMs = Date.now();
+    seconds.push((goesOnAtMs - killedAtMs) / 1_000);
     worker = successor;
-    console.error(`kill ${kill + 1} of ${of.kills} (${of.tool}): ${seconds.at(-1)?.toFixed(1)} s`);
+    const waits = await waitsOf(stage.client, workflowId, { fromMs: killedAtMs, toMs: goesOnAtMs, atLeastMs: 500 });
+    console.error(`kill ${kill + 1} of ${of.kills} (${of.tool}): ${seconds.at(-1)?.toFixed(1)} s; ${waits.join(', ')}`);
   }
   counter.close();
   await handle.terminate('measured');

@@ -1,6 +1,4 @@
 import { CancellationScope, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { CallModelResult } from '../contract/activities.js';
-import type { Outcome } from '../contract/call.js';
 import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
 import { isCancellation, runFailed } from '../temporal/failure-mapper.js';
 import { AgentRun } from './agent-run-state.js';
@@ -40,7 +38,12 @@ async function takeSteps(run: AgentRun, input: AgentRunInput): Promise<AgentRunR
     if (turn.status === 'ended') return turn.result;
     if (turn.result.calls.length === 0) return run.end('answered', turn.result.text);
 
-    const outcomes = await executeStep(run, turn.result);
+    // Reserved before anything is scheduled: what exceeds the budget is answered without running.
+    const calls = run.admit(turn.result.calls);
+    const outcomes = await executeCalls(calls, run.stepContext());
+    run.record(outcomes);
+    // Settled calls are recorded first, so that a cancelled run leaves no call without its outcome.
+    run.throwIfCancelled();
     const end = run.endAfter(outcomes);
     if (end) return end;
     if (workflowInfo().continueAsNewSuggested) {
@@ -58,14 +61,4 @@ async function finishResumed(run: AgentRun): Promise<AgentRunResult | undefined>
   run.record(outcomes, step);
   run.throwIfCancelled();
   return run.endAfter(outcomes);
-}
-
-async function executeStep(run: AgentRun, turn: CallModelResult): Promise<Outcome[]> {
-  // Reserved before anything is scheduled: what exceeds the budget is answered without running.
-  const calls = run.admit(turn.calls);
-  const outcomes = await executeCalls(calls, run.stepContext());
-  run.record(outcomes);
-  // Settled calls are recorded first, so that a cancelled run leaves no call without its outcome.
-  run.throwIfCancelled();
-  return outcomes;
 }

@@ -28,22 +28,22 @@ export interface StepContext {
 }
 
 /**
- * Executes a step's calls and returns one outcome for each, in the given order. Never throws: what the run's
- * cancellation leaves open is settled first, outside its reach.
+ * Executes a step's calls and resolves with one outcome for each, in the given order. Never rejects because a call failed:
+ * what the run's cancellation leaves open is settled first, outside its reach.
  *
  * Reads and idempotent calls run side by side. `once` calls run one after another in the model's order, since the second
  * may rest on the first; after one whose outcome is unknown, the later ones are skipped.
  */
-export async function executeCalls(calls: PreparedCall[], context: StepContext): Promise<Outcome[]> {
+export function executeCalls(calls: PreparedCall[], context: StepContext): Promise<Outcome[]> {
   context.agents.expect(calls, context.manifest);
-  let onceCallsBefore: Promise<{ unknown: boolean }> = Promise.resolve({ unknown: false });
+  let onceCallsBefore: Promise<{ unknown: boolean }> | undefined;
   const outcomes = calls.map((prepared) => {
     if (prepared.status === 'answered') return Promise.resolve(prepared.outcome);
     const { call } = prepared;
     const tool = context.manifest.tools.find((candidate) => candidate.name === call.tool);
     if (!tool) return Promise.resolve(refuse(call, 'unknown_tool'));
     if (tool.effect !== 'once') return executeCall(call, tool, context);
-    const before = onceCallsBefore;
+    const before = onceCallsBefore ?? Promise.resolve({ unknown: false });
     const outcome = before.then(({ unknown }) => {
       if (unknown) return refuse(call, 'skipped', 'an earlier call of this step may or may not have happened');
       return executeCall(call, tool, context);
@@ -51,7 +51,7 @@ export async function executeCalls(calls: PreparedCall[], context: StepContext):
     onceCallsBefore = outcome.then(async (ended) => ({ unknown: (await before).unknown || isUnknown(ended) }));
     return outcome;
   });
-  return await Promise.all(outcomes);
+  return Promise.all(outcomes);
 }
 
 /** Half of the 4 MB that a workflow task's message may have (gRPC's default) leaves room for everything else in it. */
@@ -59,30 +59,20 @@ const maxBytesOnTheWay = 2_097_152;
 // Shared by all steps of a workflow: the SDK gives each workflow execution its own copy of this module's state.
 const room = new RequestRoom(maxBytesOnTheWay);
 
+/**
+ * One call as an activity, or as a child run. Few promises: the SDK notes a stack trace for each one, live and in every
+ * replay, and they were a fifth of what a step cost the workflow's thread.
+ */
 async function executeCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
+  const { storeId, manifest, heartbeatTimeoutMs } = context;
   const bytes = 'inline' in call.arguments ? utf8Bytes(JSON.stringify(call.arguments.inline)) : 0;
-  return await room.hold(bytes, async () => {
+  const entered = room.enter(bytes);
+  if (entered) await entered;
+  try {
     if (CancellationScope.current().consideredCancelled) {
       return refuse(call, 'cancelled', 'the run was cancelled first');
     }
-    return await attemptCall(call, tool, context);
-  });
-}
-
-async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepContext): Promise<Outcome> {
-  const { storeId, manifest, stepNode, heartbeatTimeoutMs } = context;
-  const failures = failuresInARow(context, call.tool);
-  const repeatOf = context.repeats?.get(call.callId);
-  try {
-    const input: CallToolInput = {
-      call,
-      storeId,
-      stepNode,
-      manifestHash: manifest.hash,
-      ...(failures > 0 ? { consecutiveFailures: failures } : {}),
-      ...(repeatOf ? { repeatOf } : {}),
-      ...context.input,
-    };
+    const input = callToolInput(call, context);
     if (tool.agent) return await context.agents.run(input, tool.agent, heartbeatTimeoutMs);
     return await callTool(input, tool, heartbeatTimeoutMs);
   } catch (error) {
@@ -104,7 +94,23 @@ async function attemptCall(call: ToolCall, tool: ToolSummary, context: StepConte
       case 'foreign':
         throw error;
     }
+  } finally {
+    room.leave(bytes);
   }
+}
+
+function callToolInput(call: ToolCall, context: StepContext): CallToolInput {
+  const failures = failuresInARow(context, call.tool);
+  const repeatOf = context.repeats?.get(call.callId);
+  return {
+    call,
+    storeId: context.storeId,
+    stepNode: context.stepNode,
+    manifestHash: context.manifest.hash,
+    ...(failures > 0 ? { consecutiveFailures: failures } : {}),
+    ...(repeatOf ? { repeatOf } : {}),
+    ...context.input,
+  };
 }
 
 export function isFailed(outcome: Outcome): outcome is Outcome & { status: 'failed' | 'aborted' } {

@@ -13,20 +13,26 @@ export class RequestRoom {
     this.#free = bytes;
   }
 
-  /** Runs `work` once there is room for `bytes`, and frees it when the work ends. Rejects as `work` does. */
-  async hold<T>(bytes: number, work: () => Promise<T>): Promise<T> {
-    const taken = Math.min(bytes, this.#bytes);
+  /**
+   * Takes room for `bytes`: at once, or, where a promise is returned, when that resolves. Whoever took it gives it back with
+   * `leave`. No promise where there is room, since the SDK notes a stack trace for each one that a workflow makes.
+   */
+  enter(bytes: number): Promise<void> | undefined {
+    const taken = this.#taken(bytes);
     if (this.#waiting.length > 0 || taken > this.#free) {
-      await new Promise<void>((enter) => this.#waiting.push({ bytes: taken, enter }));
-    } else {
-      this.#free -= taken;
+      return new Promise<void>((enter) => this.#waiting.push({ bytes: taken, enter }));
     }
-    try {
-      return await work();
-    } finally {
-      this.#free += taken;
-      this.#admit();
-    }
+    this.#free -= taken;
+    return undefined;
+  }
+
+  leave(bytes: number): void {
+    this.#free += this.#taken(bytes);
+    this.#admit();
+  }
+
+  #taken(bytes: number): number {
+    return Math.min(bytes, this.#bytes);
   }
 
   #admit(): void {

@@ -50,6 +50,7 @@ describe('recorded histories', () => {
       'agent-capped',
       'agent-children',
       'agent-continue-as-new',
+      'agent-crowded',
       'agent-empty-turns',
       'agent-failures',
       'agent-loop',

@@ -52,6 +52,17 @@ export const scenarios: Record<string, Scenario> = {
     },
     { text: 'done' },
   ]),
+  // Agents, calls one after another and calls side by side, whose ends meet in one workflow task.
+  'agent-crowded': agent([
+    {
+      calls: [
+        ...['a', 'b', 'c'].map((task) => ({ tool: 'clerk', input: { task } })),
+        ...[1, 2, 3, 4].map((n) => ({ tool: 'print_label', input: { n } })),
+        ...[1, 2, 3].flatMap((n) => [refund(n), { tool: 'look_up', input: { n } }]),
+      ],
+    },
+    { text: 'done' },
+  ]),
   'agent-retry': agent([{ calls: [refund(1)] }, { text: 'done' }], ({ backend }) =>
     backend.script('refund', [{ status: 503, headers: { 'retry-after': '0' } }]),
   ),

@@ -5,10 +5,13 @@ import { RequestRoom } from '../../src/workflows/request-room.js';
 function work(room: RequestRoom, bytes: number) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const state = { begun: false, end: resolve };
-  const done = room.hold(bytes, async () => {
+  const done = (async () => {
+    const entered = room.enter(bytes);
+    if (entered) await entered;
     state.begun = true;
     await promise;
-  });
+    room.leave(bytes);
+  })();
   return { state, done };
 }
 const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
@@ -41,9 +44,11 @@ describe('the room of a request', () => {
     next.state.end();
     await next.done;
   });
-  test('is free again after work that failed', async () => {
+  test('needs no promise where there is room, also after a larger one has left', () => {
     const room = new RequestRoom(10);
-    await expect(room.hold(10, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    expect(await room.hold(10, () => Promise.resolve('ran'))).toBe('ran');
+    expect(room.enter(50)).toBeUndefined();
+    room.leave(50);
+    expect(room.enter(10)).toBeUndefined();
+    expect(room.enter(1)).toBeInstanceOf(Promise);
   });
 });
