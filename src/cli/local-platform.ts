@@ -156,7 +156,8 @@ export class LocalPlatform implements Platform {
       // Elsewhere a worker has its own environment, and with it its own model; here it is this one's.
       await this.#requireModel(config, model, modelAdvice);
     }
-    const { server, started } = await this.#openServer(config);
+    // What was found is used, or not reached: looked for again, it might be gone, and a server be started that nobody asked for.
+    const { server, started } = found.kind === 'none' ? await this.#openServer(config) : { server: found };
     if (!started) {
       const client = new Perdure(await openParts(config, server, { connectTimeoutMs: CONNECT_TIMEOUT_MS }));
       return { client, embedded: false, broken: never(), stop: () => client.close() };

@@ -8,6 +8,7 @@ import { runCommand } from '../../src/cli/commands/run.js';
 import { LocalPlatform } from '../../src/cli/local-platform.js';
 import { resolveStore } from '../../src/config/resolve-store.js';
 import * as connection from '../../src/server/connection.js';
+import { freePort } from '../../src/server/free-port.js';
 import { openStore } from '../../src/store/open-store.js';
 import { endOf, runOf } from '../store/store-samples.js';
 
@@ -35,6 +36,23 @@ async function storeRun(runKey: string, end?: ReturnType<typeof endOf>): Promise
   if (end) await store.finishRun(runKey, end);
   await store.close();
 }
+
+it('does not start a server in the place of one that has ended since it was found', async () => {
+  const address = `127.0.0.1:${await freePort()}`;
+  vi.mocked(connection.resolveServer).mockResolvedValueOnce({
+    kind: 'dev',
+    source: '.perdure/dev.json',
+    advice: 'It has just ended.',
+    address,
+    namespace: 'default',
+    client: { address, tls: false },
+    worker: { address, tls: false },
+  });
+  await expect(runCommand(platform, 'refund', { follow: false, id: 'nobody-runs-it' })).rejects.toThrow(
+    `no Temporal server answers at ${address} (chosen by .perdure/dev.json): the connection is refused`,
+  );
+  expect(connection.openServer).not.toHaveBeenCalled();
+});
 
 describe('without a server and without a model', () => {
   beforeEach(() => {
