@@ -1,11 +1,12 @@
 import { type WorkflowExecutionInfo, WorkflowNotFoundError } from '@temporalio/client';
+import type { temporal } from '@temporalio/proto';
 import type { RunLimits } from '../contract/run-limits.js';
 import { pinnedLimits } from '../replay/history-words.js';
 import { executionOf, type RecordedExecution } from '../replay/recorded-execution.js';
 import type { ServerEvent } from './run-server.js';
 import { serverEvents } from './server-events.js';
 import { serverRun } from './server-run.js';
-import type { TemporalRequests } from './temporal-requests.js';
+import { isNotFound, type TemporalRequests } from './temporal-requests.js';
 
 /** The run's start is its first activity: its result comes within that many events, failed attempts leave none. */
 const LIMITS_WITHIN_EVENTS = 20;
@@ -59,9 +60,12 @@ export class TemporalHistories {
       const isNamesake = runKey !== undefined && key !== undefined && key !== runKey;
       // One that continued as new has handed on whatever befell it.
       if (isNamesake || info.status.name === 'CONTINUED_AS_NEW') continue;
-      const handle = this.#requests.client.workflow.getHandle(id, info.runId);
-      const history = await this.#requests.ask(() => handle.fetchHistory(), HISTORY_TIMEOUT_MS);
-      events.push(...serverEvents(history.events ?? [], info.runId));
+      const history = await this.#read(id, info.runId);
+      if (history) events.push(...serverEvents(history.events ?? [], info.runId));
+      else {
+        const atMs = (info.closeTime ?? info.startTime).getTime();
+        events.push({ type: 'history_gone', atMs, executionId: info.runId });
+      }
       if (info.closeTime) events.push({ type: 'closed', atMs: info.closeTime.getTime(), executionId: info.runId });
     }
     // A reset copies the events before its point.
@@ -77,7 +81,10 @@ export class TemporalHistories {
       if (former === undefined) break;
       chain.unshift(former);
     }
-    for (const executionId of chain) yield await this.#history(id, executionId);
+    for (const executionId of chain) {
+      const history = await this.#read(id, executionId);
+      if (history) yield executionOf(history, { id, executionId });
+    }
   }
 
   /** The execution that continued as this one; `undefined` for the first, and where the server has forgotten it. */
@@ -110,13 +117,20 @@ export class TemporalHistories {
     for (;;) {
       const next = await this.#requests.ask(() => listed.next());
       if (next.done) return;
-      yield await this.#history(next.value.workflowId, next.value.runId);
+      const { workflowId: id, runId: executionId } = next.value;
+      const history = await this.#read(id, executionId);
+      if (history) yield executionOf(history, { id, executionId });
     }
   }
 
-  async #history(id: string, executionId: string): Promise<RecordedExecution> {
+  /** `undefined` where the server has forgotten it: what it lists may be gone already, or go meanwhile. */
+  async #read(id: string, executionId: string): Promise<temporal.api.history.v1.IHistory | undefined> {
     const handle = this.#requests.client.workflow.getHandle(id, executionId);
-    const history = await this.#requests.ask(() => handle.fetchHistory(), HISTORY_TIMEOUT_MS);
-    return executionOf(history, { id, executionId });
+    try {
+      return await this.#requests.ask(() => handle.fetchHistory(), HISTORY_TIMEOUT_MS);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
   }
 }
