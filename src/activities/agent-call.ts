@@ -10,7 +10,6 @@ import type { ClassifiedFailure } from '../contract/failure.js';
 import type { AgentRunResult } from '../contract/run.js';
 import { ledgerEffect } from '../policy/ledger-effect.js';
 import type { LedgerRow } from '../contract/ledger.js';
-import { noCounters } from '../policy/run-budget.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import { StoreError } from '../store/store.js';
 import { partial } from '../tools/results.js';
@@ -40,13 +39,17 @@ export async function openAgentCall(
   const step = requireStep(store, call.runKey, input.stepNode);
   await step;
   const known = (await store.getCall(call.key))?.row.outcome;
-  if (known) return { status: 'settled', outcome: known, used: await usageOf(services.store, childRunKey) };
+  // Also of one that does not go on: what its run used before counts.
+  const settled = async (outcome: Outcome): Promise<AgentCallOpening> => {
+    return { status: 'settled', outcome, used: await usageOf(store, childRunKey) };
+  };
+  if (known) return await settled(known);
   const attempt = await prepareAttempt(services, manifests, input, step);
-  if (attempt.status === 'refused') return { ...attempt, status: 'settled', used: noCounters };
+  if (attempt.status === 'refused') return await settled(attempt.outcome);
   const { recorder, live, value, tool } = attempt;
   const worded = wordTask(() => live.agent?.task(value));
   if ('failure' in worded) {
-    return { status: 'settled', outcome: await recorder.refuse(worded.failure), used: noCounters };
+    return await settled(await recorder.refuse(worded.failure));
   }
   const { runKey, callId, digest } = call;
   const verdict = await store.applyLedger(call.key, {
@@ -57,7 +60,7 @@ export async function openAgentCall(
   });
   if (verdict.type === 'mismatch') {
     const mismatch: ClassifiedFailure = { class: 'idempotency_mismatch', effectState: 'none' };
-    return { status: 'settled', outcome: recorder.failed(mismatch, verdict.row), used: noCounters };
+    return await settled(recorder.failed(mismatch, verdict.row));
   }
   return { status: 'ready', task: worded.task };
 }

@@ -12,7 +12,7 @@ import type { CallRecord, RunRecord } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { summarizeManifest } from '../tools/manifest.js';
 import { askingExecution } from './asking-execution.js';
-import { usageOfAgents, usageOfParts } from './run-usage.js';
+import { paidCalls, usageOfAgents, usageOfParts } from './run-usage.js';
 import type { Services } from './services.js';
 import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';
 import { manifestFor, startRun } from './start-run.js';
@@ -48,6 +48,14 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
     store,
     calls.filter(({ row }) => open.has(row.key)),
   );
+  const paid = plan.nextTurn
+    ? await paidCalls(store, {
+        step: plan.nextTurn.step,
+        turns,
+        calls,
+        reopened: new Set(plan.reopened.map(({ key }) => key)),
+      })
+    : [];
   const former = earlier.flatMap((each) => (each.kind === 'retry' ? [each] : [])).at(-1);
   const pinned = pinnedAnew(services, input, run);
   // A person has looked at the run: what its guards held against it is forgotten.
@@ -66,6 +74,7 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
     ),
     counters: countersOf({ used, chargedAnew }, run, plan),
     ...(plan.nextTurn ? { nextTurn: plan.nextTurn } : {}),
+    ...(paid.length > 0 ? { paid } : {}),
     answered: settledCalls(plan),
   };
   return await record(services, { input, run, plan, calls, manifest, pinned, carried });

@@ -1,5 +1,6 @@
-import type { RunCounters } from '../contract/run.js';
+import type { PaidCall, RunCounters } from '../contract/run.js';
 import { chargeAgent, childRunKey } from '../policy/agent-budget.js';
+import { keyOf } from '../policy/prepared-call.js';
 import { noCounters } from '../policy/run-budget.js';
 import type { CallRecord, Store } from '../store/store.js';
 
@@ -34,11 +35,7 @@ export async function usageOfParts(
     }),
     { ...noCounters },
   );
-  const asked = new Set(
-    turns.flatMap(({ result }) =>
-      result.finalTurn ? [] : result.calls.map((call) => (call.status === 'ready' ? call.call.key : call.outcome.key)),
-    ),
-  );
+  const asked = new Set(turns.flatMap(({ result }) => (result.finalTurn ? [] : result.calls.map(keyOf))));
   const failed = calls.filter(({ row }) => row.outcome && 'failure' in row.outcome && asked.has(row.key));
   const refused = failed.filter(({ row }) => isOverBudget(row));
   const own = { ...counters, calls: asked.size - refused.length, failures: failed.length };
@@ -57,6 +54,33 @@ export async function usageOfAgents(store: Store, calls: readonly CallRecord[]):
     if (await store.getRun(key)) all = chargeAgent(all, await usageOf(store, key));
   }
   return all;
+}
+
+/**
+ * What the run's counters hold for the calls of the turns that the step had: a model that is asked anew for the step may ask
+ * for them again, under the same keys. `reopened`: keys of those that run again, whose next failure is another one.
+ */
+export async function paidCalls(store: Store, { step, turns, calls, reopened }: PaidQuestion): Promise<PaidCall[]> {
+  const rows = new Map(calls.map((call) => [call.row.key, call]));
+  const asked = turns.filter(({ turn, result }) => turn.step === step && !result.finalTurn);
+  const keys = new Set(asked.flatMap(({ result }) => result.calls.map(keyOf)));
+  const paid: PaidCall[] = [];
+  for (const key of keys) {
+    const record = rows.get(key);
+    if (record && isOverBudget(record.row)) continue;
+    const { outcome } = record?.row ?? {};
+    const isFailed = outcome !== undefined && 'failure' in outcome && !reopened.has(key);
+    const agent = record ? await usageOfAgents(store, [record]) : noCounters;
+    paid.push({ key, ...(isFailed ? { failed: true } : {}), ...(agent === noCounters ? {} : { agent }) });
+  }
+  return paid;
+}
+
+interface PaidQuestion {
+  step: number;
+  turns: readonly StoredTurn[];
+  calls: readonly CallRecord[];
+  reopened: ReadonlySet<string>;
 }
 
 /** Refused because the budget had no room for it, so that it took none. */

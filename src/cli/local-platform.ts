@@ -148,15 +148,16 @@ export class LocalPlatform implements Platform {
     }
   }
 
-  async openEngine({ model, check }: OpenEngineOptions): Promise<Engine> {
+  async openEngine({ model, modelAdvice, check }: OpenEngineOptions): Promise<Engine> {
     const config = await this.#loadConfig();
     const found = await resolveServer({ rootDir: config.rootDir, env: this.#env });
     if (found.kind === 'none') {
       if (check) await this.#checkFirst(config, check);
       // Elsewhere a worker has its own environment, and with it its own model; here it is this one's.
-      await this.#requireModel(config, model);
+      await this.#requireModel(config, model, modelAdvice);
     }
-    const { server, started } = await this.#openServer(config);
+    // What was found is used, or not reached: looked for again, it might be gone, and a server be started that nobody asked for.
+    const { server, started } = found.kind === 'none' ? await this.#openServer(config) : { server: found };
     if (!started) {
       const client = new Perdure(await openParts(config, server, { connectTimeoutMs: CONNECT_TIMEOUT_MS }));
       return { client, embedded: false, broken: never(), stop: () => client.close() };
@@ -223,12 +224,12 @@ export class LocalPlatform implements Platform {
     return { cwd: this.#cwd, env: this.#env, ...(file !== undefined && { file }) };
   }
 
-  async #requireModel(config: ResolvedConfig, choice: string | undefined): Promise<void> {
+  async #requireModel(config: ResolvedConfig, choice: string | undefined, advice: string): Promise<void> {
     // Throws a `ConfigError` that says what to install or set.
     if (choice !== undefined) await resolveModel(choice, { rootDir: config.rootDir, env: this.#env });
     else if (!config.model) {
       throw new PerdureError('no_model', 'No model is set up.', {
-        next: 'Set model in perdure.config.ts, or OPENAI_API_KEY, or give one: perdure run --model provider:model "…"',
+        next: `Set model in perdure.config.ts, or OPENAI_API_KEY${advice}`,
       });
     }
   }

@@ -103,6 +103,8 @@ export interface OpenWorkerOptions extends WorkerEndpoints {
 export interface OpenEngineOptions {
   /** Checked for existence where the run's model is asked in this process. */
   model?: string;
+  /** Follows `Set model in perdure.config.ts, or OPENAI_API_KEY` where no model is set up: what else helps here. */
+  modelAdvice: string;
   /** Asked with a client of the store alone before a server is started: rejects where that would be in vain. */
   check?: (client: Client) => Promise<void>;
 }

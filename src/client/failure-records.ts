@@ -1,5 +1,6 @@
 import { FailureStats, type FailureFigures } from '../stats/failure-stats.js';
 import type { Json } from '../contract/json.js';
+import { keyOf } from '../policy/prepared-call.js';
 import { createRedactor, type Redactor } from '../policy/redaction.js';
 import { countSteps } from '../policy/resume-run.js';
 import { Corrections, stepOf } from '../stats/corrections.js';
@@ -121,9 +122,7 @@ export class FailureRecords {
   /** From the transcript. By key: after a reset, a call id may stand in several branches. */
   async #argumentsOf({ runKey, callId, key }: CallRecord['row']): Promise<Json | undefined> {
     const turns = await this.#store.listTurns(runKey);
-    const turn = turns.find(({ result }) =>
-      result.calls.some((call) => (call.status === 'ready' ? call.call.key : call.outcome.key) === key),
-    );
+    const turn = turns.find(({ result }) => result.calls.some((call) => keyOf(call) === key));
     const message = turn && (await this.#store.getNode(turn.result.head))?.message;
     if (message?.role !== 'assistant') return undefined;
     const written = message.calls.find((call) => call.callId === callId)?.rawArguments;

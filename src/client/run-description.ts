@@ -6,6 +6,7 @@ import { assertNever, type JsonObject } from '../contract/json.js';
 import type { AgentRunResult, RunCounters, RunStatus } from '../contract/run.js';
 import { attemptsSeen } from '../contract/seen-requests.js';
 import type { LedgerState } from '../contract/ledger.js';
+import { callIdOf, keyOf } from '../policy/prepared-call.js';
 import { countSteps } from '../policy/resume-run.js';
 import type { Intervention, RecordedIntervention } from '../contract/intervention.js';
 import type { RecordedCall, TurnUsage } from '../contract/transcript.js';
@@ -179,14 +180,6 @@ export function describeSteps(
     ...(result.finalTurn && { lastWords: true as const }),
     calls: result.calls.map((call) => describeCall(call, records.get(keyOf(call)), written.get(callIdOf(call)))),
   }));
-}
-
-function callIdOf(call: PreparedCall): string {
-  return call.status === 'ready' ? call.call.callId : call.callId;
-}
-
-export function keyOf(call: PreparedCall): string {
-  return call.status === 'ready' ? call.call.key : call.outcome.key;
 }
 
 /** The calls of a person's own workflow (`toolExecutor()`), by the step numbers in their ids. */

@@ -23,7 +23,9 @@ export interface RunLogEntry {
     | 'restarted'
     | 'cancel_requested'
     | 'terminated'
-    | 'reset';
+    | 'reset'
+    /** What people did by Temporal's commands to an execution is not known any more. */
+    | 'history_gone';
   /** Equal for the same thing in every look at the run. */
   id: string;
   step?: number;
@@ -93,6 +95,7 @@ function callLog(step: number, call: CallDescription): RunLogEntry[] {
 function serverEntry({ type, atMs, executionId, by, reason }: ServerEvent): RunLogEntry[] {
   // The run's own end is told by the store, or by the state that the server gives it.
   if (type === 'closed') return [];
+  if (type === 'history_gone') return [{ atMs, event: type, id: `${type}/${executionId}`, said: executionId }];
   const who = { ...(by !== undefined && { by }), ...(reason !== undefined && { note: reason }) };
   return [{ atMs, event: type, id: `${type}/${executionId}/${atMs}`, ...who }];
 }

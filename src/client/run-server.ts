@@ -41,9 +41,12 @@ export interface ServerRun {
   stuck?: { attempts: number; reason: string };
 }
 
-/** Something that befell a run on the server: somebody's command, or an execution's end. */
+/**
+ * Something that befell a run on the server: somebody's command, or an execution's end. `history_gone`: the server lists the
+ * execution and has its history no more, so that nobody knows what was done to it; `atMs` is its end, else its start.
+ */
 export interface ServerEvent {
-  type: 'cancel_requested' | 'terminated' | 'reset' | 'closed';
+  type: 'cancel_requested' | 'terminated' | 'reset' | 'closed' | 'history_gone';
   atMs: number;
   executionId: string;
   /** Who asked, as Temporal has it: `anna@box` for a command of perdure, else what the other client calls itself. */
@@ -100,7 +103,10 @@ export interface RunServer {
    * server has forgotten are missing at the beginning. Rejects with `run_not_found`.
    */
   histories(id: string): AsyncIterable<RecordedExecution>;
-  /** The histories of all executions on the queue, open ones and those closed at `closedSinceMs` or later; newest first. */
+  /**
+   * The histories of all executions on the queue, open ones and those closed at `closedSinceMs` or later; newest first. One
+   * that the server forgets meanwhile is missing.
+   */
   allHistories(filter: { taskQueue: string; closedSinceMs?: number }): AsyncIterable<RecordedExecution>;
   close(): Promise<void>;
 }

@@ -1,11 +1,11 @@
 import type { Outcome } from '../contract/call.js';
 import type { RecordedCall } from '../contract/transcript.js';
+import { keyOf } from '../policy/prepared-call.js';
 import { turnsOf } from '../policy/resume-run.js';
 import type { CallRecord, Store } from '../store/store.js';
 import {
   describeOwnCalls,
   describeSteps,
-  keyOf,
   type StepDescription,
   type StoredTurn,
   type WrittenCall,

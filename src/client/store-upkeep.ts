@@ -3,6 +3,7 @@ import { resolveStore } from '../config/resolve-store.js';
 import { resolveServer, ServerUnreachableError } from '../server/connection.js';
 import { checkStore, type StoreCheck } from '../store/check-store.js';
 import { collectGarbage, type Collection } from '../store/collect-garbage.js';
+import type { RunStanding } from '../store/collect-runs.js';
 import { copyStore, type CopyProgress, type CopyReport } from '../store/copy-store.js';
 import { measureStore, type StoreSizes } from '../store/measure-store.js';
 import { openUpkeep } from '../store/upkeep-database.js';
@@ -14,12 +15,34 @@ export interface StoreUpkeep {
   /** As configured; `null` keeps all runs. */
   readonly retention: ResolvedConfig['retention'];
   check(options: { deep: boolean }): Promise<StoreCheck>;
-  /** Runs that the server says are open stay, whatever the store takes them for. */
-  collect(options: { closedRunsMs: number | null; graceMs: number; dryRun: boolean }): Promise<Collection>;
+  /**
+   * The server is asked for each run that would go: one that it has open stays, one that the store takes for running and it
+   * has closed goes. Those that it knows no more stay, but with `forgotten`. Where no server answers, a warning says so.
+   */
+  collect(options: {
+    closedRunsMs: number | null;
+    graceMs: number;
+    dryRun: boolean;
+    forgotten?: boolean;
+  }): Promise<Collection>;
   measure(options: { runs: number }): Promise<StoreSizes>;
   /** Moves the store to a PostgreSQL database; see `copyStore`. Rejects with `ConfigError` where `url` is none. */
   copyTo(url: string, options: { schema?: string; onProgress: (progress: CopyProgress) => void }): Promise<CopyReport>;
   close(): Promise<void>;
+}
+
+/** What it comes to that nobody was asked. */
+const unaskedWords = 'Runs count as ended where the store says so; those that it takes for running stay.';
+
+async function standingOf(
+  { workflowId, runKey }: { workflowId: string; runKey: string },
+  runs: RunServer,
+): Promise<RunStanding> {
+  const run = await runs.describe(workflowId);
+  // Nothing that the server says of a namesake is about this run. A workflow of a person's own has no key there.
+  if (!run || (run.runKey ?? runKey) !== runKey) return { type: 'unknown' };
+  if (run.status === 'running') return { type: 'open' };
+  return { type: 'closed', as: run.status, atMs: run.closedAtMs ?? Date.now() };
 }
 
 export async function openStoreUpkeep(
@@ -31,12 +54,13 @@ export async function openStoreUpkeep(
   const onServer = async (): Promise<RunServer | undefined> => {
     const found = await resolveServer({ rootDir, env });
     try {
-      return (server ??= found.kind === 'none' ? undefined : await openTemporalRuns(found));
+      if (found.kind !== 'none') return (server ??= await openTemporalRuns(found));
+      warn(`No Temporal server was found.\n${unaskedWords}`);
     } catch (error) {
       if (!(error instanceof ServerUnreachableError)) throw error;
-      warn(`${error.message}\nRuns count as ended where the store says so.`);
-      return undefined;
+      warn(`${error.message}\n${unaskedWords}`);
     }
+    return undefined;
   };
   const withDatabase = async <T>(use: (database: Awaited<ReturnType<typeof openUpkeep>>) => Promise<T>): Promise<T> => {
     const database = await openUpkeep(choice);
@@ -53,13 +77,7 @@ export async function openStoreUpkeep(
     async collect(options) {
       const runs = options.closedRunsMs === null ? undefined : await onServer();
       return await withDatabase((database) =>
-        collectGarbage(database, {
-          ...options,
-          async isOpen({ workflowId, runKey }) {
-            const run = await runs?.describe(workflowId);
-            return run?.status === 'running' && (run.runKey ?? runKey) === runKey;
-          },
-        }),
+        collectGarbage(database, { ...options, ...(runs && { standing: (run) => standingOf(run, runs) }) }),
       );
     },
     async copyTo(url, { schema, onProgress }) {

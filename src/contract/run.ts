@@ -60,6 +60,15 @@ export interface AgentRunInput {
   carried?: CarriedRun;
 }
 
+/** A call that has its place in a run's counters: asked for again under the same key, it is not counted a second time. */
+export interface PaidCall {
+  key: string;
+  /** It failed, and keeps that outcome. */
+  failed?: true;
+  /** What the agent that the call stands for had used. */
+  agent?: RunCounters;
+}
+
 /** Everything that a run carries over continue-as-new. */
 export interface CarriedRun {
   storeId: string;
@@ -86,6 +95,8 @@ export interface CarriedRun {
   fuse: FuseState;
   /** Which question comes next, where it is one that was asked before (`ask again`). */
   nextTurn?: { step: number; take: number };
+  /** Calls of the turns that this question had before: what the counters hold for them already. */
+  paid?: PaidCall[];
   /** Absent until a tool has measured its progress. */
   progress?: ProgressState;
 }

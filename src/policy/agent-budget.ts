@@ -1,5 +1,5 @@
 /** What a child run may use: never more than its parent has left, however many children run side by side. */
-import type { RunCounters } from '../contract/run.js';
+import type { PaidCall, RunCounters } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { digestOf } from './idempotency-key.js';
 
@@ -13,6 +13,8 @@ export interface AgentBudget {
   limits: RunLimits;
   counters: RunCounters;
   startedAtMs: number;
+  /** What children of a turn that was set aside are charged with already. */
+  paid?: readonly PaidCall[];
 }
 
 export interface Carving {
@@ -67,6 +69,20 @@ export function chargeAgent(counters: RunCounters, used: RunCounters): RunCounte
     inputTokens: counters.inputTokens + used.inputTokens,
     outputTokens: counters.outputTokens + used.outputTokens,
     costUsd: counters.costUsd + used.costUsd,
+  };
+}
+
+/**
+ * The counters before a child was charged, for one that goes on or is asked for again: its end reports all that it has used,
+ * what it was charged with before included.
+ */
+export function takeBackAgent(counters: RunCounters, used: RunCounters): RunCounters {
+  return {
+    ...counters,
+    calls: Math.max(0, counters.calls - used.calls),
+    inputTokens: Math.max(0, counters.inputTokens - used.inputTokens),
+    outputTokens: Math.max(0, counters.outputTokens - used.outputTokens),
+    costUsd: Math.max(0, counters.costUsd - used.costUsd),
   };
 }
 

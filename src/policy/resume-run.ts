@@ -8,8 +8,9 @@ import type { Effect } from '../contract/effect.js';
 import type { FailureClass } from '../contract/failure.js';
 import type { ResumedCall } from '../contract/intervention.js';
 import type { RunStatus } from '../contract/run.js';
-import { isUnresolved, reopenedRow } from './ledger.js';
 import type { LedgerCall, LedgerRow } from '../contract/ledger.js';
+import { isUnresolved, reopenedRow } from './ledger.js';
+import { callIdOf, keyOf } from './prepared-call.js';
 
 /** A committed model turn. */
 export interface AnsweredTurn {
@@ -236,12 +237,4 @@ function rowsOf({ result }: AnsweredTurn, { rows }: ResumeQuestion): LedgerRow[]
 
 function hasEffect(row: LedgerRow): boolean {
   return row.effect.kind !== 'read' && (row.outcome?.status === 'succeeded' || row.outcome?.status === 'partial');
-}
-
-function keyOf(prepared: PreparedCall): string {
-  return prepared.status === 'ready' ? prepared.call.key : prepared.outcome.key;
-}
-
-function callIdOf(prepared: PreparedCall): string {
-  return prepared.status === 'ready' ? prepared.call.callId : prepared.callId;
 }

@@ -31,7 +31,9 @@ export function parseRetryAfter(value: string, nowMs: number): number | undefine
 /**
  * The wait that an answer's headers ask for. `retry-after-ms` is the most exact, then `Retry-After`; the rate limit's
  * reset times count only where `rateLimited`, because many services send them with every answer. A point in time counts from
- * the answer's `Date`, where it has one: this machine's clock may be off by an hour, and with it the wait.
+ * the answer's `Date`, where it has one: this machine's clock may be off by an hour, and with it the wait. Where a cache gave
+ * the answer, `Date` is when the backend wrote it, and `Age` how long ago that was (RFC 9111, 5.1). A number of seconds is
+ * taken as it stands, whatever the `Age`: it counts from the moment that the answer is received (RFC 9110, 10.2.3).
  */
 export function retryAfterFromHeaders(
   headers: Headers,
@@ -42,11 +44,18 @@ export function retryAfterFromHeaders(
     const ms = decimal(headers[name]);
     if (ms !== undefined) return Math.ceil(ms);
   }
-  const sentAtMs = parseHttpDate(headers['date']?.trim() ?? '', nowMs) ?? nowMs;
+  const writtenAtMs = parseHttpDate(headers['date']?.trim() ?? '', nowMs);
+  const sentAtMs = writtenAtMs === undefined ? nowMs : writtenAtMs + ageMs(headers);
   const header = headers['retry-after'];
   const asked = header === undefined ? undefined : parseRetryAfter(header, sentAtMs);
   if (asked !== undefined || !rateLimited) return asked;
   return rateLimitReset(headers, sentAtMs);
+}
+
+/** Whole seconds, the first of several; 0 where it is missing or says nothing (RFC 9111, 5.1). */
+function ageMs(headers: Headers): number {
+  const seconds = /^\s*(\d{1,9})\s*(?:,|$)/.exec(headers['age'] ?? '')?.[1];
+  return Number(seconds ?? 0) * 1000;
 }
 
 interface Bucket {

@@ -2,7 +2,7 @@
  * The embedded Temporal server: `temporal server start-dev` as a child process, with its state in `.perdure/`, so that
  * runs survive its restart. For macOS and Linux.
  */
-import { mkdir, readFile, rename } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
@@ -113,12 +113,37 @@ interface Start {
   cliPath: string;
   lock: DevLock;
   startTimeoutMs: number;
+  logPath: string;
 }
 
-async function startLocked(options: DevServerOptions, start: Start): Promise<DevServer> {
-  const { rootDir, namespace = 'default', stopTimeoutMs = 10_000 } = options;
-  const logPath = join(stateDir(rootDir), 'temporal.log');
+/** Somebody may take a port between its choice and the server's bind; three times in a row it is no accident. */
+const START_ATTEMPTS = 3;
+
+async function startLocked(options: DevServerOptions, start: Omit<Start, 'logPath'>): Promise<DevServer> {
+  const logPath = join(stateDir(options.rootDir), 'temporal.log');
   await keepFormerLog(logPath);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startOnce(options, { ...start, logPath });
+    } catch (error) {
+      const isOver = !(error instanceof DevServerError) || attempt === START_ATTEMPTS;
+      if (isOver || !(await lostPort(logPath, options))) throw error;
+      // So that the next attempt is judged by its own words.
+      await rm(logPath, { force: true });
+    }
+  }
+}
+
+/** Whether the server says that a port was taken which nobody asked for: another one may be free. */
+async function lostPort(logPath: string, { port, uiPort }: DevServerOptions): Promise<boolean> {
+  const log = await readFile(logPath, 'utf8').catch(() => '');
+  const taken = [...log.matchAll(/:(\d+): bind: address already in use/g)].map(([, number]) => Number(number));
+  return taken.length > 0 && !taken.some((number) => number === port || number === uiPort);
+}
+
+async function startOnce(options: DevServerOptions, start: Start): Promise<DevServer> {
+  const { rootDir, namespace = 'default', stopTimeoutMs = 10_000 } = options;
+  const { logPath } = start;
   const port = options.port ?? (await freePort());
   const uiPort = options.uiPort ?? (await freePort());
   const address = `127.0.0.1:${port}`;

@@ -1,35 +1,20 @@
 import { pagesOfCalls, pagesOfTurns } from './check-store.js';
 import type { BlobFile } from './blob-folder.js';
-import { turnAttemptPrefix } from '../policy/turn-attempt-key.js';
-import type { Query, UpkeepDatabase } from './upkeep-database.js';
+import { collectRuns, type CollectedRuns, type CollectRunsOptions } from './collect-runs.js';
+import type { UpkeepDatabase } from './upkeep-database.js';
 
-export interface CollectOptions {
-  /** Runs that ended longer ago than this leave a tombstone and nothing else; `null` keeps all. Milliseconds. */
-  closedRunsMs: number | null;
+export interface CollectOptions extends CollectRunsOptions {
   /**
    * What nothing refers to is kept until it is this old: whatever wrote it may be about to refer to it. Milliseconds, at
    * least `LEAST_GRACE_MS` beside running workers.
    */
   graceMs: number;
-  /** Counts what would go, and changes nothing. */
-  dryRun?: boolean;
-  /** Whether a run that has ended by its own account is open all the same (it was reset, say): then it stays. */
-  isOpen?: (run: CollectedRun) => Promise<boolean>;
-}
-
-export interface CollectedRun {
-  runKey: string;
-  workflowId: string;
-  endedAtMs: number;
 }
 
 /** What went, or would go. */
-export interface Collection {
+export interface Collection extends CollectedRuns {
   store: string;
   dryRun: boolean;
-  runs: CollectedRun[];
-  turns: number;
-  calls: number;
   nodes: number;
   bodies: number;
   /** Files of the blob folder: bodies, and what interrupted writes left behind. */
@@ -50,100 +35,30 @@ const BATCH = 500;
  * asked again it goes on.
  */
 export async function collectGarbage(database: UpkeepDatabase, options: CollectOptions): Promise<Collection> {
-  const collector = new Collector(database, options, await database.now());
-  await collector.runs();
+  const nowMs = await database.now();
+  const collector = new Collector(database, options, { nowMs, ended: await collectRuns(database, options, nowMs) });
   await collector.nodes();
   await collector.bodies();
   return collector.collection;
-}
-
-interface EndedRun {
-  run_key: string;
-  workflow_id: string;
-  ended_at_ms: number;
 }
 
 class Collector {
   readonly collection: Collection;
   readonly #on: UpkeepDatabase;
   readonly #options: CollectOptions;
-  readonly #nowMs: number;
   /** Only what was last written before this goes. */
   readonly #beforeMs: number;
 
-  constructor(database: UpkeepDatabase, options: CollectOptions, nowMs: number) {
+  constructor(
+    database: UpkeepDatabase,
+    options: CollectOptions,
+    { nowMs, ended }: { nowMs: number; ended: CollectedRuns },
+  ) {
     this.#on = database;
     this.#options = options;
-    this.#nowMs = nowMs;
     this.#beforeMs = nowMs - options.graceMs;
-    const nothing = { runs: [], turns: 0, calls: 0, nodes: 0, bodies: 0, files: 0, bytes: 0 };
-    this.collection = { store: database.name, dryRun: options.dryRun ?? false, ...nothing };
-  }
-
-  async runs(): Promise<void> {
-    const { closedRunsMs, isOpen } = this.#options;
-    if (closedRunsMs === null) return;
-    const endedBeforeMs = this.#nowMs - closedRunsMs;
-    for (const run of await this.#endedFamilies(endedBeforeMs)) {
-      const collected = { runKey: run.run_key, workflowId: run.workflow_id, endedAtMs: run.ended_at_ms };
-      if (await isOpen?.(collected)) continue;
-      const taken = this.#options.dryRun ? await sizeOfRun(this.#on.query, run) : await this.#take(run, endedBeforeMs);
-      if (!taken) continue;
-      this.collection.runs.push(collected);
-      this.collection.turns += taken.turns;
-      this.collection.calls += taken.calls;
-    }
-  }
-
-  /** A sub-agent's run goes with the run that asked for it, which may be reset and ask again. */
-  async #endedFamilies(endedBeforeMs: number): Promise<EndedRun[]> {
-    const ended = await this.#on.query<EndedRun>(
-      `SELECT run_key, workflow_id, updated_at_ms AS ended_at_ms FROM runs
-      WHERE ${HAS_ENDED} ORDER BY updated_at_ms`,
-      endedBeforeMs,
-      this.#nowMs,
-    );
-    const names = new Set(ended.map(({ workflow_id }) => workflow_id));
-    const parents = [...new Set(ended.flatMap(({ workflow_id }) => parentsOf(workflow_id)))];
-    const there = await this.#on.query<{ workflow_id: string }>(
-      'SELECT workflow_id FROM runs WHERE workflow_id IN LIST(?1)',
-      JSON.stringify(parents),
-    );
-    const kept = new Set(there.map(({ workflow_id }) => workflow_id).filter((name) => !names.has(name)));
-    return ended.filter(({ workflow_id }) => !parentsOf(workflow_id).some((parent) => kept.has(parent)));
-  }
-
-  /**
-   * First the tombstone, then the rows, in two transactions: whoever has not seen the tombstone still finds the whole ledger,
-   * and runs nothing twice.
-   */
-  async #take(run: EndedRun, endedBeforeMs: number): Promise<{ turns: number; calls: number } | undefined> {
-    const marked = await this.#on.write(async (query) => {
-      const rows = await query<{ run_key: string }>(
-        `INSERT INTO tombstones (run_key, workflow_id, status, started_at_ms, ended_at_ms, collected_at_ms)
-         SELECT run_key, workflow_id, status, started_at_ms, updated_at_ms, CAST(?2 AS bigint) FROM runs
-         WHERE run_key = ?3 AND ${HAS_ENDED}
-         ON CONFLICT (run_key) DO UPDATE SET collected_at_ms = excluded.collected_at_ms RETURNING run_key`,
-        ...[endedBeforeMs, this.#nowMs, run.run_key],
-      );
-      return rows.length > 0;
-    });
-    if (!marked) return undefined;
-    return await this.#on.write(async (query) => {
-      const size = await sizeOfRun(query, run);
-      await query('DELETE FROM attempts WHERE key IN (SELECT key FROM calls WHERE run_key = ?1)', run.run_key);
-      await query(`DELETE FROM attempts WHERE ${this.#beginsWith('key')}`, turnAttemptPrefix(run.run_key));
-      for (const table of ['interventions', 'calls', 'turns', 'runs'])
-        await query(`DELETE FROM ${table} WHERE run_key = ?1`, run.run_key);
-      return size;
-    });
-  }
-
-  /** By an index of either database: the primary key, and that of the starts of turns. */
-  #beginsWith(column: string): string {
-    return this.#on.kind === 'sqlite'
-      ? `${column} >= ?1 AND ${column} < ?1 || char(0xffff)`
-      : `${column} LIKE 'turn/%' AND starts_with(${column}, ?1)`;
+    const nothing = { nodes: 0, bodies: 0, files: 0, bytes: 0 };
+    this.collection = { store: database.name, dryRun: options.dryRun ?? false, ...ended, ...nothing };
   }
 
   async nodes(): Promise<void> {
@@ -272,24 +187,6 @@ class Collector {
       for (const id of gone) this.collection.bytes += sizes.get(id) ?? 0;
     }
   }
-}
-
-/** Ended at `?1` or before, and nobody has touched it or holds a call of it since (`?2` is now). */
-const HAS_ENDED = `status <> 'running' AND updated_at_ms <= ?1 AND NOT EXISTS (
-  SELECT 1 FROM calls WHERE calls.run_key = runs.run_key AND (calls.updated_at_ms > ?1 OR calls.lease_until_ms > ?2))`;
-
-async function sizeOfRun(query: Query, { run_key }: EndedRun): Promise<{ turns: number; calls: number }> {
-  const [size] = await query<{ turns: number; calls: number }>(
-    `SELECT (SELECT count(*) FROM turns WHERE run_key = ?1) AS turns, (SELECT count(*) FROM calls WHERE run_key = ?1) AS calls`,
-    run_key,
-  );
-  return size ?? { turns: 0, calls: 0 };
-}
-
-/** `a/c1.0/c2.1` is a sub-agent of `a/c1.0`, which is one of `a`. */
-function parentsOf(workflowId: string): string[] {
-  const parent = /^(.+)\/c\d+\.\d+$/s.exec(workflowId)?.[1];
-  return parent === undefined ? [] : [parent, ...parentsOf(parent)];
 }
 
 /** So that each batch leaves no node whose parent is gone. */

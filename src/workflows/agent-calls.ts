@@ -6,7 +6,7 @@ import type { ResumeRequest } from '../contract/resume-request.js';
 import type { AgentSpec, ManifestSummary } from '../contract/manifest.js';
 import type { AgentRunInput, AgentRunResult, RunCounters } from '../contract/run.js';
 import { AGENT_WORKFLOW_TYPE } from '../contract/task-queue.js';
-import { carveLimits, chargeAgent, childRunKey } from '../policy/agent-budget.js';
+import { carveLimits, chargeAgent, childRunKey, takeBackAgent } from '../policy/agent-budget.js';
 import type { AgentBudget, AgentShare } from '../policy/agent-budget.js';
 import { isCancellation, readChildError } from '../temporal/failure-mapper.js';
 import { refuse } from './refuse-call.js';
@@ -66,12 +66,20 @@ export class AgentCalls {
       if (CancellationScope.current().consideredCancelled) {
         return refuse(call, 'cancelled', 'the run was cancelled first');
       }
-      const carved = this.#carve(agent);
+      const former = this.#options.budget?.paid?.find(({ key }) => key === call.key)?.agent;
+      const carved = this.#carve(agent, former);
       if (carved === undefined) return refuse(call, 'budget_exhausted', 'the run has nothing left for another agent');
       begin();
       this.#running.set(call.callId, { agent: call.tool, share: carved.share });
       const opening = { ...input, childRunKey: childRunKey(call.runKey, call.callId) };
-      return await this.#runChild(opening, carved.limits, heartbeatTimeoutMs);
+      this.#count((counters) => (former ? takeBackAgent(counters, former) : counters));
+      try {
+        return await this.#runChild(opening, carved.limits, heartbeatTimeoutMs);
+      } catch (error) {
+        // It has no end that would report what it used.
+        this.#count((counters) => (former ? chargeAgent(counters, former) : counters));
+        throw error;
+      }
     } finally {
       begin();
       this.#running.delete(call.callId);
@@ -107,16 +115,22 @@ export class AgentCalls {
   }
 
   #charged({ outcome, used }: { outcome: Outcome; used: RunCounters }): Outcome {
-    const { budget } = this.#options;
-    if (budget) budget.counters = chargeAgent(budget.counters, used);
+    this.#count((counters) => chargeAgent(counters, used));
     return outcome;
   }
 
-  #carve(agent: PinnedAgent): ReturnType<typeof carveLimits> {
+  #count(change: (counters: RunCounters) => RunCounters): void {
+    const { budget } = this.#options;
+    if (budget) budget.counters = change(budget.counters);
+  }
+
+  /** `former`: what the child used before, which its limits count again. */
+  #carve(agent: PinnedAgent, former: RunCounters | undefined): ReturnType<typeof carveLimits> {
     const { budget } = this.#options;
     if (!budget) return { limits: agent.limits, share: { calls: null, tokens: null, costUsd: null } };
     const reserved = [...this.#running.values()].map(({ share }) => share);
-    return carveLimits({ own: agent.limits, budget, reserved, waiting: this.#waiting, nowMs: Date.now() });
+    const left = former ? { ...budget, counters: takeBackAgent(budget.counters, former) } : budget;
+    return carveLimits({ own: agent.limits, budget: left, reserved, waiting: this.#waiting, nowMs: Date.now() });
   }
 
   #runningOf(agent: string): number {

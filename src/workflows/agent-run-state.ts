@@ -3,9 +3,10 @@ import type { CallModelInput, CallModelResult, Nudge } from '../contract/activit
 import type { Outcome, PreparedCall } from '../contract/call.js';
 import type { Failure } from '../contract/failure.js';
 import type { ResumedRun } from '../contract/intervention.js';
-import type { AgentRunInput, AgentRunResult, CarriedRun, TerminationReason } from '../contract/run.js';
+import type { AgentRunInput, AgentRunResult, CarriedRun, PaidCall, TerminationReason } from '../contract/run.js';
 import { countOutcome, takeEmphasis } from '../policy/emphasis.js';
 import { isStuck, loopLimitsOf } from '../policy/loop-defence.js';
+import { keyOf } from '../policy/prepared-call.js';
 import { isStalled } from '../policy/progress.js';
 import { admitCalls, describeCap, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
@@ -145,14 +146,16 @@ export class AgentRun {
 
   /**
    * Reserves the step's calls before any of them is scheduled. What the budget, a blown fuse or loop defence refuses is
-   * answered at once.
+   * answered at once. A call that has its place already takes no other.
    */
   admit(calls: PreparedCall[]): PreparedCall[] {
-    const room = admitCalls(this.#state.counters, this.#state.limits, calls.length);
+    const unpaid = calls.filter((prepared) => !this.#paidFor(keyOf(prepared)));
+    const room = admitCalls(this.#state.counters, this.#state.limits, unpaid.length);
+    const refused = new Set(unpaid.slice(room));
     this.#step = new StepGuards(this.#state, Date.now());
     const guards = this.#step;
-    const admitted = calls.map((prepared, index): PreparedCall => {
-      if (index < room) return guards.admit(prepared);
+    const admitted = calls.map((prepared): PreparedCall => {
+      if (!refused.has(prepared)) return guards.admit(prepared);
       if (prepared.status === 'answered') return prepared;
       const reason = describeCap('calls_cap', this.#state.limits);
       return answer(prepared.call, refuse(prepared.call, 'budget_exhausted', reason));
@@ -185,7 +188,10 @@ export class AgentRun {
   record(outcomes: Outcome[], resumed?: ResumedStep): void {
     this.#state.answered = resumed?.answered(outcomes) ?? outcomes.map(answeredCall);
     this.#resumed = undefined;
-    this.#state.counters.failures += outcomes.filter(isFailed).length;
+    this.#state.counters.failures += outcomes.filter(
+      (outcome) => isFailed(outcome) && !this.#paidFor(outcome.key)?.failed,
+    ).length;
+    if (!resumed) delete this.#state.paid;
     for (const outcome of outcomes) Object.assign(this.#state, countOutcome(this.#state, outcome));
     if (this.#step) Object.assign(this.#state, this.#step.observe(outcomes));
     this.#step = undefined;
@@ -229,6 +235,10 @@ export class AgentRun {
     });
     this.#panel.statusChanged(result.status);
     this.#panel.show(this.#state, result.termination.summary);
+  }
+
+  #paidFor(key: string): PaidCall | undefined {
+    return this.#state.paid?.find((paid) => paid.key === key);
   }
 
   #modelFailed(failure: Failure): AgentRunResult {

@@ -197,7 +197,7 @@ export async function runScripted(args: string[], script: Script = {}): Promise<
     openUpkeep: () => Promise.reject(new Error('openUpkeep is not scripted')),
     diagnose: () => Promise.reject(new Error('diagnose is not scripted')),
     openClient: () => opened(client),
-    async openEngine({ check, ...options }): Promise<Engine> {
+    async openEngine({ check, modelAdvice: _words, ...options }): Promise<Engine> {
       if (script.embedded) await check?.(client);
       asked.push(`engine ${JSON.stringify(options)}`);
       const stop = async (): Promise<void> => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { InterventionDescription, RunDescription } from '../../src/client/run-description.js';
+import { renderLogEntry } from '../../src/cli/render/log-view.js';
+import { makeStyle } from '../../src/cli/render/style.js';
 import { runLog } from '../../src/client/run-log.js';
 import type { ServerEvent } from '../../src/client/run-server.js';
 import type { Outcome } from '../../src/contract/call.js';
@@ -103,6 +105,15 @@ describe("a run's log", () => {
       { event: 'cancel_requested', by: 'anna@box' },
       { event: 'reset', by: 'ops@box', note: 'bad deployment' },
     ]);
+  });
+
+  it('says of which execution nobody knows what was done to it', () => {
+    const gone: ServerEvent = { type: 'history_gone', atMs: START_MS + 6_000, executionId: 'e1' };
+    const entry = runLog(sampleRun(), [gone]).find(({ event }) => event === 'history_gone');
+    expect(entry).toEqual({ atMs: START_MS + 6_000, event: 'history_gone', id: 'history_gone/e1', said: 'e1' });
+    expect(renderLogEntry(entry!, makeStyle({ colour: false, columns: undefined, nowMs: START_MS }))).toMatch(
+      /run {2}what Temporal's own commands did to the execution e1 is not known: the server has its history no more$/,
+    );
   });
 
   it('tells of a limit when the work before the last words ended', () => {

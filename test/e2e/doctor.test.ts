@@ -175,7 +175,10 @@ it('store gc says what would go, keeps all runs unless told, and takes those tha
   expect((await perdure('store', 'gc')).err).toContain('All runs are kept: set retention.closedRunsMs');
   expect((await perdure('store', 'gc', '--grace', '5m')).err).toContain('1h at least');
   const dry = await json<Collection>('store', 'gc', '--closed-runs', '0s', '--dry-run');
-  expect(dry).toMatchObject({ dryRun: true, runs: [{ workflowId: 'down' }], turns: 2, calls: 1 });
+  expect(dry).toMatchObject({ dryRun: true, runs: [{ workflowId: 'down' }], doubtful: [], turns: 2, calls: 1 });
+  expect((await perdure('store', 'gc', '--closed-runs', '0s', '--dry-run')).err).toBe(
+    'No Temporal server was found.\nRuns count as ended where the store says so; those that it takes for running stay.\n',
+  );
 });
 
 it('store check names a missing node and ends with 2; doctor does too', async () => {

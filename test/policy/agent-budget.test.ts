@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunCounters } from '../../src/contract/run.js';
 import type { RunLimits } from '../../src/contract/run-limits.js';
-import { carveLimits, chargeAgent, childRunKey, type AgentShare } from '../../src/policy/agent-budget.js';
+import {
+  carveLimits,
+  chargeAgent,
+  childRunKey,
+  takeBackAgent,
+  type AgentShare,
+} from '../../src/policy/agent-budget.js';
 import { noCounters } from '../../src/policy/run-budget.js';
 
 const noLimits: RunLimits = { steps: 25, calls: null, tokens: null, costUsd: null, wallTimeMs: null, failures: null };
@@ -78,6 +84,21 @@ describe('carveLimits', () => {
           const promised = running.reduce((sum, { share }) => sum + (share.tokens ?? 0), budget.counters.inputTokens);
           expect(promised).toBeLessThanOrEqual(tokens);
         });
+      }),
+    );
+  });
+});
+
+describe('takeBackAgent', () => {
+  it('undoes the charge of a child, whatever it had used, and takes nothing else back', () => {
+    const amount = fc.integer({ min: 0, max: 1_000 });
+    const counters = fc.record({
+      ...{ steps: amount, calls: amount, inputTokens: amount, outputTokens: amount, failures: amount },
+      costUsd: amount,
+    });
+    fc.assert(
+      fc.property(counters, counters, (before, used) => {
+        expect(takeBackAgent(chargeAgent(before, used), used)).toEqual(before);
       }),
     );
   });

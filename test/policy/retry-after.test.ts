@@ -57,6 +57,37 @@ describe('Retry-After', () => {
   });
 });
 
+describe('an answer from a cache', () => {
+  const date = 'Wed, 21 Oct 2026 07:26:30 GMT';
+  const asked = (headers: Record<string, string>, atMs = nowMs) =>
+    retryAfterFromHeaders({ date, ...headers }, atMs, { rateLimited: true });
+
+  test.each<[string, number | undefined]>([
+    ['50', 10_000],
+    [' 50 , 7', 10_000],
+    ['0', 60_000],
+    ['60', undefined], // that time has come
+    ['90', undefined],
+    ['-5', 60_000],
+    ['soon', 60_000],
+    ['1e9', 60_000],
+  ])('of Age %s names a point in time, which has come nearer since it was written', (age, expected) => {
+    const until = 'Wed, 21 Oct 2026 07:27:30 GMT';
+    expect(asked({ age, 'retry-after': until })).toBe(expected);
+    expect(asked({ age, 'retry-after': until }, nowMs + 3_600_000)).toBe(expected);
+    expect(asked({ age, 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '2026-10-21T07:27:30Z' })).toBe(expected);
+  });
+
+  test('names seconds, which count from when it is received', () => {
+    expect(asked({ age: '50', 'retry-after': '60' })).toBe(60_000);
+    expect(asked({ age: '90', 'retry-after': '60' })).toBe(60_000);
+  });
+
+  test('without a Date counts by the own clock', () => {
+    expect(asked({ date: '', age: '50', 'retry-after': 'Wed, 21 Oct 2026 07:26:50 GMT' })).toBe(20_000);
+  });
+});
+
 describe('reset times', () => {
   test.each<[string, number | undefined]>([
     ['6m0s', 360_000],

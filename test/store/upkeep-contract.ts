@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkStore } from '../../src/store/check-store.js';
 import { collectGarbage, type Collection, type CollectOptions } from '../../src/store/collect-garbage.js';
+import type { RunStanding } from '../../src/store/collect-runs.js';
 import { measureStore } from '../../src/store/measure-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { StoreChoice } from '../../src/store/store-choice.js';
@@ -76,6 +77,12 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
       return bodyId;
     }
 
+    const standings =
+      (known: Record<string, RunStanding>) =>
+      ({ workflowId }: { workflowId: string }): Promise<RunStanding> => {
+        const found = known[workflowId];
+        return found ? Promise.resolve(found) : Promise.reject(new Error(`nobody knows ${workflowId}`));
+      };
     const collect = (options: CollectOptions): Promise<Collection> => collectGarbage(upkeep, options);
     const problems = async (deep = false) =>
       (await checkStore(upkeep, { deep })).problems.map(({ kind, id, runs }) => ({ kind, id, runs }));
@@ -232,9 +239,96 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
         await converse('r2', 1);
         for (const runKey of ['r1', 'r2']) await store.finishRun(runKey, endOf('completed'));
         await store.applyLedger('held', eventsFor('r2', 'c9.0').claim('a', 60_000));
-        const isOpen = ({ workflowId }: { workflowId: string }) => Promise.resolve(workflowId === 'wf-r1');
-        expect(await collect({ ...everything, isOpen })).toMatchObject({ runs: [] });
+        const standing = standings({ 'wf-r1': { type: 'open' }, 'wf-r2': { type: 'unknown' } });
+        expect(await collect({ ...everything, standing })).toMatchObject({ runs: [], doubtful: [] });
         expect((await collect(everything)).runs.map(({ runKey }) => runKey)).toEqual(['r1']);
+      });
+
+      test('takes a run that it takes for running where the server has closed it, by when that was', async () => {
+        await converse('r1', 1);
+        await runCall('r1', 'c2.0', 'long');
+        await converse('r2', 1);
+        const atMs = Date.now() - 1_000;
+        const standing = standings({
+          'wf-r1': { type: 'closed', as: 'terminated', atMs },
+          'wf-r2': { type: 'open' },
+        });
+        const dry = await collect({ ...everything, standing, dryRun: true });
+        const runs = [{ runKey: 'r1', workflowId: 'wf-r1', endedAtMs: atMs, closedAs: 'terminated' }];
+        expect(dry).toMatchObject({ runs, turns: 1, calls: 2, doubtful: [] });
+        expect(await collect({ ...everything, standing })).toMatchObject({ runs, turns: 1, calls: 2, doubtful: [] });
+        expect(await store.getTombstone('r1')).toMatchObject({ workflowId: 'wf-r1', endedAtMs: atMs });
+        expect(await store.getRun('r1')).toBeUndefined();
+        expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
+        expect(await problems()).toEqual([]);
+      });
+
+      test('keeps a run for as long after its end as runs are kept, whoever says when that was', async () => {
+        await converse('running', 1);
+        await converse('ended', 1);
+        await store.finishRun('ended', endOf('completed'));
+        await place.damage('UPDATE runs SET updated_at_ms = 1');
+        await place.damage('UPDATE calls SET updated_at_ms = 1');
+        const closed = { type: 'closed', as: 'terminated', atMs: Date.now() - 50_000 } as const;
+        const standing = standings({ 'wf-running': closed, 'wf-ended': closed });
+        // The one that ended by its own account was reset, and terminated before it wrote anything.
+        expect(await collect({ closedRunsMs: 60_000, graceMs: 0, standing })).toMatchObject({ runs: [], doubtful: [] });
+        expect((await collect({ closedRunsMs: 40_000, graceMs: 0, standing })).runs).toHaveLength(2);
+      });
+
+      test('keeps a run that it takes for running and somebody has written of lately, or holds a call of', async () => {
+        await converse('held', 1);
+        await converse('written', 1);
+        await store.applyLedger('held', eventsFor('held', 'c9.0').claim('a', 60_000));
+        await place.damage("UPDATE runs SET updated_at_ms = 1 WHERE run_key = 'held'");
+        await place.damage("UPDATE calls SET updated_at_ms = 1 WHERE run_key = 'held'");
+        const closed = { type: 'closed', as: 'terminated', atMs: 1 } as const;
+        const standing = standings({ 'wf-held': closed, 'wf-written': closed });
+        expect(await collect({ closedRunsMs: 30_000, graceMs: 0, standing })).toMatchObject({ runs: [], doubtful: [] });
+      });
+
+      test('keeps a run that it takes for running while it is asked about, and goes on', async () => {
+        await converse('r1', 1);
+        const standing = async () => {
+          await place.damage(`UPDATE runs SET updated_at_ms = ${String(Date.now() + 60_000)}`);
+          return { type: 'closed', as: 'terminated', atMs: 1 } as const;
+        };
+        expect(await collect({ ...everything, standing })).toMatchObject({ runs: [] });
+        expect(await store.getTombstone('r1')).toBeUndefined();
+      });
+
+      test('names runs that it takes for running and the server knows no more, and takes them on demand', async () => {
+        await converse('r1', 1);
+        await converse('r2', 1);
+        const standing = standings({ 'wf-r1': { type: 'unknown' }, 'wf-r2': { type: 'open' } });
+        const doubt = { runKey: 'r1', workflowId: 'wf-r1', writtenAtMs: expect.any(Number) as number };
+        expect(await collect({ ...everything, standing })).toMatchObject({
+          ...{ runs: [], doubtful: [{ ...doubt, why: 'forgotten' }] },
+        });
+        expect(await collect({ ...everything, standing, forgotten: true })).toMatchObject({
+          runs: [{ workflowId: 'wf-r1', closedAs: 'forgotten' }],
+          doubtful: [],
+        });
+      });
+
+      test('takes none that it takes for running without anybody to ask, whatever is demanded', async () => {
+        await converse('r1', 1);
+        expect(await collect({ ...everything, forgotten: true })).toMatchObject({
+          runs: [],
+          doubtful: [{ workflowId: 'wf-r1', why: 'unasked' }],
+        });
+        expect(await collect({ ...onlyGarbage, forgotten: true })).toMatchObject({ runs: [], doubtful: [] });
+      });
+
+      test('keeps a sub-agent of a run that stays, whatever the server says of it', async () => {
+        await store.createRun(runOf('r1'));
+        await store.createRun({ ...runOf('child'), workflowId: 'wf-r1/c1.0' });
+        for (const runKey of ['r1', 'child']) await store.finishRun(runKey, endOf('completed'));
+        const closed = { type: 'closed', as: 'terminated', atMs: 1 } as const;
+        const reset = standings({ 'wf-r1': { type: 'open' }, 'wf-r1/c1.0': closed });
+        expect(await collect({ ...everything, standing: reset })).toMatchObject({ runs: [] });
+        const standing = standings({ 'wf-r1': closed, 'wf-r1/c1.0': closed });
+        expect((await collect({ ...everything, standing })).runs.map(({ runKey }) => runKey)).toEqual(['r1', 'child']);
       });
 
       test('takes bodies that nothing refers to, once they are past the grace age', async () => {

@@ -34,7 +34,10 @@ export async function cancelCommand(
 }
 
 async function endPaused(platform: Platform, idOrPrefix: string, options: CancelCommandOptions): Promise<number> {
-  const engine = await platform.openEngine({});
+  // The worker that ends this run would have to ask it for the others.
+  const engine = await platform.openEngine({
+    modelAdvice: `, then: perdure cancel ${idOrPrefix} - other paused runs of this folder go on meanwhile, and would fail without one.`,
+  });
   try {
     const { client, broken } = engine;
     const run = await client.get(idOrPrefix);

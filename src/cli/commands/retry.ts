@@ -27,6 +27,7 @@ export async function retryCommand(
 ): Promise<number> {
   const engine = await platform.openEngine({
     ...(options.model !== undefined && { model: options.model }),
+    modelAdvice: `, or give one: perdure retry ${idOrPrefix} --model provider:model`,
     async check(client) {
       if (options.follow === false) throw nobodyToRunIt();
       await client.checkRetry(await client.get(idOrPrefix), retryOptions(options));

@@ -14,6 +14,7 @@ export async function runCommand(platform: Platform, task: string, options: RunC
   const text = task === '-' ? await platform.readStdin() : task;
   const engine = await platform.openEngine({
     ...(options.model !== undefined && { model: options.model }),
+    modelAdvice: ', or give one: perdure run --model provider:model "…"',
     async check(client) {
       if (options.follow === false) throw nobodyToRunIt();
       await client.checkStart(text, startOptions(options));

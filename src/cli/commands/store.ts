@@ -29,9 +29,18 @@ export const addStore: AddCommand = (program, { platform, finish }) => {
       age,
     )
     .option('--grace <time>', 'keep what is younger, 1h at least (default: retention.graceMs, 7d)', grace)
+    .option('--forgotten', 'runs without an end go too where the server knows them no more')
     .addOption(jsonOption())
     .action(async (options: GcOptions) => finish(await gcCommand(platform, options)));
-  withNotes(gc, { examples: ['perdure store gc --dry-run', 'perdure store gc --closed-runs 90d'] });
+  withNotes(gc, {
+    details:
+      'The server is asked which of the runs that would go are open, and how those without an end in the store have closed.',
+    examples: [
+      'perdure store gc --dry-run',
+      'perdure store gc --closed-runs 90d',
+      'perdure store gc --closed-runs 90d --forgotten',
+    ],
+  });
   const stats = store
     .command('stats')
     .description('rows and bytes of each kind, and the biggest runs')
@@ -53,6 +62,7 @@ interface GcOptions {
   dryRun?: boolean;
   closedRuns?: number;
   grace?: number;
+  forgotten?: boolean;
   json?: boolean;
 }
 
@@ -80,6 +90,7 @@ async function gcCommand(platform: Platform, options: GcOptions): Promise<number
       closedRunsMs: options.closedRuns ?? closedRunsMs,
       graceMs: options.grace ?? graceMs,
       dryRun: options.dryRun ?? false,
+      forgotten: options.forgotten ?? false,
     });
     print(
       platform,

@@ -15,6 +15,7 @@ export function renderLogEntry(entry: RunLogEntry, style: Style): string {
     case 'cancel_requested':
     case 'terminated':
     case 'reset':
+    case 'history_gone':
       return yellow(cut);
     case 'outcome':
       return entry.said === 'succeeded' ? green(cut) : red(cut);
@@ -58,6 +59,8 @@ function happened(entry: RunLogEntry): string {
       return `no more tools: ${said}`;
     case 'cancel_requested':
       return did('asked to end', entry);
+    case 'history_gone':
+      return `what Temporal's own commands did to the execution ${said} is not known: the server has its history no more`;
     case 'retried':
     case 'resolved':
     case 'restarted':

@@ -1,5 +1,6 @@
 import type { StoreCheck } from '../../store/check-store.js';
 import type { Collection } from '../../store/collect-garbage.js';
+import type { CollectedRun, DoubtfulRun } from '../../store/collect-runs.js';
 import type { StoreSizes } from '../../store/measure-store.js';
 import { counted } from '../../policy/counted.js';
 import { formatBytes } from './bytes.js';
@@ -28,7 +29,7 @@ export function renderCheck(check: StoreCheck, style: Style): string {
 
 /** What `perdure store gc` removed. Ends without a line break. */
 export function renderCollection(collection: Collection, style: Style): string {
-  const { dryRun, runs, turns, calls, nodes, bodies, files, bytes } = collection;
+  const { dryRun, runs, doubtful, turns, calls, nodes, bodies, files, bytes } = collection;
   const went = dryRun ? 'would go' : 'removed';
   const lines = [
     `${went}: ${counted(runs.length, 'run')} with ${counted(turns, 'turn')} and ${counted(calls, 'call')}, ` +
@@ -36,8 +37,8 @@ export function renderCollection(collection: Collection, style: Style): string {
       `${formatBytes(bytes)} of bodies and files`,
     ...runs
       .slice(0, MOST_RUNS)
-      .map(({ workflowId, endedAtMs }) =>
-        style.colours.dim(`  ${oneLine(workflowId)}, ended ${new Date(endedAtMs).toISOString().slice(0, 10)}`),
+      .map(({ workflowId, endedAtMs, closedAs }) =>
+        style.colours.dim(`  ${oneLine(workflowId)}, ${endWords(closedAs)} ${day(endedAtMs)}`),
       ),
     ...(runs.length > MOST_RUNS ? [`  and ${runs.length - MOST_RUNS} more`] : []),
   ];
@@ -46,7 +47,35 @@ export function renderCollection(collection: Collection, style: Style): string {
       'What only these runs refer to goes with them, past the grace age, and is not counted among the bodies yet.',
     );
   }
+  for (const why of ['forgotten', 'unasked'] as const) {
+    const kept = doubtful.filter((run) => run.why === why);
+    if (kept.length > 0) lines.push(...doubtLines(kept, why));
+  }
   return lines.join('\n');
+}
+
+function endWords(closedAs: CollectedRun['closedAs']): string {
+  if (closedAs === undefined) return 'ended';
+  return closedAs === 'forgotten' ? 'last written' : `${closedAs.replace('_', ' ')} by the server's account`;
+}
+
+/** Runs that are kept because nobody can say that they ended, and what a person can do about it. */
+function doubtLines(kept: DoubtfulRun[], why: DoubtfulRun['why']): string[] {
+  const reason = {
+    forgotten: 'the server knows them no more: if it is the right one, they have ended, and go with --forgotten',
+    unasked: 'no server was asked whether they have ended',
+  }[why];
+  return [
+    `kept: ${counted(kept.length, 'run')} without an end, long silent; ${reason}`,
+    ...kept
+      .slice(0, MOST_RUNS)
+      .map(({ workflowId, writtenAtMs }) => `  ${oneLine(workflowId)}, last written ${day(writtenAtMs)}`),
+    ...(kept.length > MOST_RUNS ? [`  and ${kept.length - MOST_RUNS} more`] : []),
+  ];
+}
+
+function day(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
 }
 
 /** The tables of `perdure store stats`. Ends without a line break. */

@@ -120,6 +120,37 @@ describe('a run', () => {
     expect(await runs.events('nobody')).toEqual([]);
   });
 
+  it('has on record what is known where the server has forgotten the history of one execution', async () => {
+    const { id, runKey } = await start('wait');
+    await runs.cancel(id);
+    await runs.waitForEnd(id);
+    const forgotten = (await runs.describe(id))?.executionId ?? '';
+    await using temporal = await temporalClient();
+    const second = await resetWorkflow(temporal.client, id, 'start');
+    await runs.terminate(id, 'still too slow');
+    const { address, namespace } = temporalServer();
+    const connection = await withoutHistoryOf(forgotten, address);
+    const forgetful = new TemporalRuns({ connection, namespace, address });
+    try {
+      const told = async () =>
+        (await forgetful.events(id, runKey)).map((event) => `${event.type} ${event.executionId}`);
+      await expect
+        .poll(async () => (await told()).sort())
+        .toEqual([
+          ...[`closed ${forgotten}`, `closed ${second}`].sort(),
+          `history_gone ${forgotten}`,
+          `reset ${second}`,
+          `terminated ${second}`,
+        ]);
+      const replayed: string[] = [];
+      for await (const { executionId } of forgetful.allHistories({ taskQueue })) replayed.push(executionId);
+      expect(replayed).toContain(second);
+      expect(replayed).not.toContain(forgotten);
+    } finally {
+      await forgetful.close();
+    }
+  });
+
   it('keeps its name for itself, also when it has ended', async () => {
     const { id } = await start('complete');
     await runs.waitForEnd(id);
@@ -164,6 +195,21 @@ describe('a server that goes away', () => {
     await gone.close();
   });
 });
+
+/** A connection to a server that lists the execution, and answers as it does where it has no history of it. */
+async function withoutHistoryOf(executionId: string, address: string): Promise<Connection> {
+  const connection = await Connection.connect({ address });
+  const service = connection.workflowService;
+  const getWorkflowExecutionHistory = (request: { execution?: { runId?: string | null } | null }) => {
+    const isAsked = request.execution?.runId === executionId;
+    const execution = { ...request.execution, ...(isAsked && { runId: randomUUID() }) };
+    return service.getWorkflowExecutionHistory({ ...request, execution });
+  };
+  const workflowService = Object.create(service, {
+    getWorkflowExecutionHistory: { value: getWorkflowExecutionHistory },
+  });
+  return Object.create(connection, { workflowService: { value: workflowService } }) as Connection;
+}
 
 /** A way to the server that can be cut. */
 async function openProxy(address: string): Promise<{ address: string; close(): Promise<void> }> {

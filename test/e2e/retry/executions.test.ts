@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startDevServer } from '../../../src/server/dev-server.js';
 import { agentAsTool } from '../../../src/tools/agent-tool.js';
 import { backendTools } from '../../support/backend-tools.js';
@@ -122,6 +122,77 @@ it('an agent that was cancelled with its run goes on with it', async () => {
   });
   expect((await run.told())['c1.0']).toMatchObject({ status: 'succeeded', data: 'refunded' });
   expect(new Set(engine.backend.effectsOf('refund').map(({ key }) => key)).size).toBe(1);
+});
+
+describe('an agent whose turn is set aside and asked for again', () => {
+  const usage = { inputTokens: 100, outputTokens: 10 };
+  const clerkOf = (more: Partial<Parameters<typeof agentAsTool>[0]> = {}) =>
+    agentAsTool({
+      name: 'clerk',
+      description: 'Refunds.',
+      tools: ['refund'],
+      model: script({ calls: [{ tool: 'refund', input: { n: 1 } }], usage }, { text: 'refunded', usage }),
+      ...more,
+    });
+  const asksClerk = { ...asks(['clerk', { task: 'refund' }]), usage };
+
+  it('is charged once, and takes its place once', async () => {
+    await using engine = await openEngine(temporalServer());
+    const worker = await engine.worker({
+      model: byRequest(asksClerk, refusesKey, asksClerk, { text: 'done', usage }),
+      tools: [...backendTools(engine.backend.url), clerkOf()],
+    });
+    const run = await engine.start(worker.taskQueue, {});
+    await expect(run.result()).rejects.toThrow();
+    const perdure = perdureOf(engine);
+    const handle = await perdure.get(run.runKey);
+    await perdure.retry(handle, { askAgain: true });
+    expect(await handle.result()).toMatchObject({
+      answer: 'done',
+      // Three turns of its own, the one that was set aside included, and the agent's two; a call of its own and the agent's.
+      counters: { steps: 2, calls: 2, inputTokens: 500, outputTokens: 50 },
+    });
+  });
+
+  it('is charged with all that it used, once, where it was cancelled and is to begin again', async () => {
+    await using engine = await openEngine(temporalServer());
+    engine.backend.script('refund', [{ hold: true }]);
+    const worker = await engine.worker({
+      model: byRequest(asksClerk, asksClerk, { text: 'done', usage }),
+      tools: [...backendTools(engine.backend.url), clerkOf()],
+    });
+    const run = await engine.start(worker.taskQueue, {});
+    await engine.backend.arrival('refund');
+    await run.workflow.cancel();
+    await expect(run.result()).rejects.toThrow();
+    const perdure = perdureOf(engine);
+    const handle = await perdure.get(run.runKey);
+    await perdure.resolve(handle, 'c1.0', { happened: false });
+    await perdure.retry(handle, { askAgain: true });
+    expect(await handle.result()).toMatchObject({
+      status: 'completed',
+      answer: 'done',
+      counters: { steps: 2, calls: 2, inputTokens: 500, outputTokens: 50 },
+    });
+    expect((await run.told())['c1.0']).toMatchObject({ status: 'succeeded', data: 'refunded' });
+  });
+
+  it('stays charged where the model asks for another one', async () => {
+    await using engine = await openEngine(temporalServer());
+    const other = { ...asks(['clerk', { task: 'refund more' }]), usage };
+    const worker = await engine.worker({
+      model: byRequest(asksClerk, refusesKey, other, { text: 'done', usage }),
+      tools: [...backendTools(engine.backend.url), clerkOf()],
+    });
+    const run = await engine.start(worker.taskQueue, {});
+    await expect(run.result()).rejects.toThrow();
+    const perdure = perdureOf(engine);
+    const handle = await perdure.get(run.runKey);
+    await perdure.retry(handle, { askAgain: true });
+    expect(await handle.result()).toMatchObject({
+      counters: { steps: 2, calls: 4, inputTokens: 700, outputTokens: 70 },
+    });
+  });
 });
 
 it('the agent of a run that was terminated goes on with its parent, under its own keys', async () => {

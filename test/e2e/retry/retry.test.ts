@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Perdure } from '../../../src/client/perdure-client.js';
 import type { Tool } from '../../../src/tools/tool.js';
+import { ToolError } from '../../../src/tools/tool-error.js';
 import { backendTool, backendTools } from '../../support/backend-tools.js';
 import { openEngine, type Engine, type RunHandle } from '../../support/engine.js';
 import { perdureOf } from '../../support/perdure-of.js';
@@ -262,10 +263,34 @@ describe('retrying', () => {
     const run = await engine.start(worker.taskQueue, {});
     await expect(run.result()).rejects.toThrow();
     const { result } = await retried(run, { askAgain: true });
-    expect(result).toMatchObject({ status: 'completed', counters: { steps: 2 } });
+    expect(result).toMatchObject({ status: 'completed', counters: { steps: 2, calls: 3 } });
     expect(engine.backend.effectsOf('print_label')).toHaveLength(1);
     expect(engine.backend.effectsOf('refund').map(({ args }) => args)).toEqual([{ n: 1 }, { n: 2 }]);
     const note = (await run.transcript()).find((message) => message.role === 'user' && message.intervention);
     expect(note).toMatchObject({ text: expect.stringContaining('print_label (c1.0), refund (c1.1)') });
+  });
+
+  it('asks anew for a turn with calls: what is not run again takes no place and counts as no other failure', async () => {
+    const refused = backendTool(url(), 'refund', {
+      execute: () => {
+        throw new ToolError({ class: 'business_rule_violation', effect: 'none', publicMessage: 'It is paid out.' });
+      },
+    });
+    const calls = asks(['print_label', { n: 1 }], ['refund', { n: 1 }]);
+    const model = byRequest(calls, refusesKey, calls, { text: 'done' });
+    const worker = await engine.worker({ model, tools: withRefund(refused) });
+    const run = await engine.start(worker.taskQueue, { limits: { calls: 3, failures: 2 } });
+    await expect(run.result()).rejects.toThrow();
+    const { result } = await retried(run, { askAgain: true });
+    expect(result).toMatchObject({
+      status: 'completed',
+      answer: 'done',
+      counters: { steps: 2, calls: 2, failures: 1 },
+    });
+    expect(await run.told()).toMatchObject({
+      'c1.0': { status: 'succeeded' },
+      'c1.1': { error_type: 'business_rule_violation' },
+    });
+    expect(engine.backend.effectsOf('print_label')).toHaveLength(1);
   });
 });

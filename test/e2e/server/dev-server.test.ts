@@ -11,7 +11,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openServer, resolveServer } from '../../../src/server/connection.js';
 import { isAlive, readDevFile, writeDevFile } from '../../../src/server/dev-file.js';
 import { DevServerRunningError, startDevServer, type DevServer } from '../../../src/server/dev-server.js';
+import { freePort } from '../../../src/server/free-port.js';
 import { accepts } from '../../../src/server/probe.js';
+import { getTemporalCli } from '../../../src/server/temporal-cli.js';
 
 let rootDir: string;
 const started: DevServer[] = [];
@@ -115,6 +117,53 @@ describe('the embedded server', () => {
     } finally {
       taken.close();
     }
+  });
+
+  describe('where somebody takes the port that was free', () => {
+    /** The Temporal CLI, whose port is taken just before it starts, so many times. */
+    async function racedCli(times: number): Promise<string> {
+      const { path: real } = await getTemporalCli({ env: process.env, log: () => undefined });
+      const taking = join(rootDir, 'taking.mjs');
+      await writeFile(
+        taking,
+        `import { spawnSync } from 'node:child_process';
+        import { createServer } from 'node:net';
+        const run = () => process.exit(spawnSync('${real}', process.argv.slice(3), { stdio: 'inherit' }).status ?? 1);
+        createServer().listen(Number(process.argv[2]), '127.0.0.1', run);`,
+      );
+      const cliPath = join(rootDir, 'raced');
+      // The words before the port are `server start-dev --ip 127.0.0.1 --port`.
+      const script = `#!/bin/sh
+        echo "$6" >> '${rootDir}/starts'
+        [ "$(wc -l < '${rootDir}/starts')" -gt ${times} ] && exec '${real}' "$@"
+        exec '${process.execPath}' '${taking}' "$6" "$@"`;
+      await writeFile(cliPath, script, { mode: 0o755 });
+      return cliPath;
+    }
+    const portsTried = async () => (await readFile(join(rootDir, 'starts'), 'utf8')).trim().split('\n').map(Number);
+
+    it('starts at another one, and keeps the log of the start before', async () => {
+      await (await start()).stop();
+      const server = await start({ cliPath: await racedCli(1) });
+      const [lost, used] = await portsTried();
+      expect(server.address).toBe(`127.0.0.1:${used}`);
+      expect(used).not.toBe(lost);
+      await withClient(server, async (client) => {
+        await client.workflow.start('anything', { taskQueue: 'nobody', workflowId: 'kept' });
+      });
+      expect(await readFile(join(rootDir, '.perdure', 'temporal.log'), 'utf8')).not.toContain('already in use');
+      expect(await readFile(join(rootDir, '.perdure', 'temporal.previous.log'), 'utf8')).toContain('Stopping server');
+    });
+
+    it('gives up at the third time, and at once where the port was asked for', async () => {
+      const cliPath = await racedCli(9);
+      await expect(startDevServer({ rootDir, cliPath })).rejects.toThrow(/already in use/);
+      expect(new Set(await portsTried()).size).toBe(3);
+      await rm(join(rootDir, 'starts'));
+      await expect(startDevServer({ rootDir, cliPath, port: await freePort() })).rejects.toThrow(/already in use/);
+      expect(await portsTried()).toHaveLength(1);
+      expect(existsSync(join(rootDir, '.perdure', 'dev.lock'))).toBe(false);
+    });
   });
 
   it('says so where the command is no Temporal CLI', async () => {
