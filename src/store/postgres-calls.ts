@@ -22,7 +22,7 @@ import {
 import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
-import { collected, isOvertaken, type RunRow, type TombstoneRow } from './run-rows.js';
+import { collected, refuseOvertaken, type RunRow, type TombstoneRow } from './run-rows.js';
 import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import { isRelaxedEvent } from './relaxed-writes.js';
 import type {
@@ -70,26 +70,24 @@ export function callOperations(database: PostgresDatabase) {
         }),
       ),
 
-    async recordOutcomes(given: RecordedOutcome[], by?: AskingExecution): Promise<boolean> {
-      if (given.length === 0) return true;
-      const runKeys = [...new Set(given.map(({ runKey }) => runKey))];
-      return await database.transaction(async (tx) => {
+    async recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): Promise<void> {
+      if (outcomes.length === 0) return;
+      const runKeys = [...new Set(outcomes.map(({ runKey }) => runKey))];
+      await database.transaction(async (tx) => {
         const [runs, found, tombstones, nowMs] = await Promise.all([
           // Locked before the calls, as whoever has the run go on does.
           tx.query<RunRow>('SELECT * FROM runs WHERE run_key = ANY ($1) ORDER BY run_key FOR NO KEY UPDATE', [runKeys]),
-          lockCalls(tx, given),
+          lockCalls(tx, outcomes),
           findTombstones(tx, runKeys),
           tx.now(),
         ]);
-        const overtaken = new Set(runs.filter((run) => isOvertaken(run, by)).map(({ run_key }) => run_key));
-        const outcomes = given.filter(({ runKey }) => !overtaken.has(runKey));
+        for (const run of runs) refuseOvertaken(database.name, run, by);
         const isFound = new Set(found.map(({ key }) => key));
         const [refused] = tombstones.filter(({ run_key }) =>
           outcomes.some(({ key, runKey }) => runKey === run_key && !isFound.has(key)),
         );
         if (refused) throw collected(database.name, refused);
         await tx.commit(writeOutcomes(tx, outcomes, found, nowMs));
-        return overtaken.size === 0;
       });
     },
 
