@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { StoreError } from '../store/store.js';
-import type { AskingExecution } from '../store/store.js';
+import type { AskingExecution, AskingOfCall } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import type { Services } from './services.js';
 
@@ -35,6 +35,15 @@ export async function asLatest<T>(
     await takeRun(services, runKey);
     return await ask(by);
   }
+}
+
+/** The same for an event of a call that needs no claim: `by` is for `Store.applyLedger`. */
+export async function asLatestOfCall<T>(
+  services: Asking,
+  runKey: string,
+  ask: (by: AskingOfCall | undefined) => Promise<T>,
+): Promise<T> {
+  return await asLatest(services, runKey, (by) => ask(by && { ...by, runKey }));
 }
 
 /**

@@ -27,6 +27,7 @@ import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import { isRelaxedEvent } from './relaxed-writes.js';
 import type {
   AskingExecution,
+  AskingOfCall,
   AttemptRecord,
   CallPage,
   CallRecord,
@@ -48,15 +49,23 @@ export function callOperations(database: PostgresDatabase) {
   const applyInTurn = inTurn();
 
   return {
-    applyLedger: (key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> =>
+    applyLedger: (
+      key: string,
+      event: LedgerEvent,
+      rendered?: LedgerRendering,
+      by?: AskingOfCall,
+    ): Promise<LedgerVerdict> =>
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
           if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
-          const [[found], [tombstone], nowMs] = await Promise.all([
+          const [[found], [run], [tombstone], nowMs] = await Promise.all([
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
+            // Read once the call is locked: whoever takes the run over after this finds what is written here.
+            by ? tx.query<RunRow>('SELECT run_key, execution FROM runs WHERE run_key = $1', [by.runKey]) : [],
             'call' in event ? findTombstones(tx, [event.call.runKey]) : [],
             tx.now(),
           ]);
+          if (run) refuseOvertaken(database.name, run, by);
           // What is new of a collected run is refused; what is there is still told, until it is gone.
           if (!found && tombstone) throw collected(database.name, tombstone);
           const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);

@@ -4,6 +4,7 @@ import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
 import type { WorkerStore } from './shared-state.js';
 import type {
   AskingExecution,
+  AskingOfCall,
   AttemptRecord,
   CallPage,
   Intervening,
@@ -47,8 +48,8 @@ export abstract class RequestStore implements WorkerStore {
   countTurnStart = (turn: TurnKey, by?: AskingExecution) => this.ask('countTurnStart', turn, by);
   commitTurn = (commit: TurnCommit, by?: AskingExecution) => this.ask('commitTurn', commit, by);
   listTurns = (runKey: string, after = 0) => this.ask('listTurns', runKey, after);
-  applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>
-    this.ask('applyLedger', key, event, rendered);
+  applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering, by?: AskingOfCall) =>
+    this.ask('applyLedger', key, event, rendered, by);
   recordOutcomes = (outcomes: RecordedOutcome[], by?: AskingExecution) => this.ask('recordOutcomes', outcomes, by);
   getCall = (key: string) => this.ask('getCall', key);
   listCalls = (runKey: string) => this.ask('listCalls', runKey);

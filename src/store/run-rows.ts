@@ -116,7 +116,11 @@ export function readTurn(row: TurnRow): { turn: TurnKey; result: CallModelResult
 }
 
 /** Throws where the run is not known to be this execution's. */
-export function refuseOvertaken(name: string, run: RunRow, by: AskingExecution | undefined): void {
+export function refuseOvertaken(
+  name: string,
+  run: Pick<RunRow, 'run_key' | 'execution'>,
+  by: AskingExecution | undefined,
+): void {
   if (by === undefined || run.execution === by.runId) return;
   const owner = run.execution === null ? "not known to be any execution's" : `that of execution ${run.execution}`;
   throw new StoreError(

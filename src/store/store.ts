@@ -40,6 +40,11 @@ export interface AskingExecution {
   runId: string;
 }
 
+/** Whose event it is that concerns a call of this run. */
+export interface AskingOfCall extends AskingExecution {
+  runKey: string;
+}
+
 /** Identifies a model turn: the same question is answered once. */
 export interface TurnKey {
   runKey: string;
@@ -269,8 +274,12 @@ export interface Store {
    *
    * `rendered` is stored with the outcome that a `settle`, `seal` or `resolve` writes, in the same transaction; it is dropped where the
    * event writes none, so the caller shows the model what `getCall` returns.
+   *
+   * With `by`, which belongs to the events that need no token (`claim`, the `begin` of a read, `seal`), it rejects with
+   * `overtaken` where the run is another execution's: so an execution has the run before a body of its own begins, and what is
+   * left over of a former one can neither take the call nor end it.
    */
-  applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict>;
+  applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering, by?: AskingOfCall): Promise<LedgerVerdict>;
   /**
    * Stores outcomes that no body ran for (refused by the workflow), as `sealed` rows. A key that has an outcome keeps it; a
    * key that somebody holds is sealed, so that a late result changes nothing. Rejects with `overtaken` where one of the runs

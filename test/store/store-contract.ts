@@ -228,6 +228,23 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
           expect(await store.getRun('r1')).toMatchObject({ status: 'completed', endedBy: 'execution-2' });
         });
 
+        test('let only the one that has them claim and seal its calls', async () => {
+          const on = eventsFor('r1', 'c1.0');
+          const by = (n: number) => ({ ...execution(n), runKey: 'r1' });
+          const sealing = on.seal(failed('k1', 'c1.0'), failed('k1', 'c1.0'));
+          await take(2, 1);
+          for (const event of [on.claim('zombie'), sealing]) {
+            await expectCode(store.applyLedger('k1', event, undefined, by(1)), 'overtaken', /execution-2/);
+          }
+          expect(await store.getCall('k1')).toBeUndefined();
+          expect(await store.applyLedger('k1', on.claim('t'), undefined, by(2))).toMatchObject({ type: 'granted' });
+          await expectCode(store.applyLedger('k1', sealing, undefined, by(1)), 'overtaken', /execution-2/);
+          expect(await store.applyLedger('k1', on.begin('t'))).toMatchObject({ type: 'accepted' });
+          // Calls of a run that the store does not have are nobody's.
+          const unknown = { ...execution(1), runKey: 'r9' };
+          expect(await store.applyLedger('k9', on.claim('t'), undefined, unknown)).toMatchObject({ type: 'granted' });
+        });
+
         test('keep the head with the one that has them, whatever turn another starts or answers late', async () => {
           const zombie = turnOf('r1', 1, root);
           await store.countTurnStart(zombie, execution(1));

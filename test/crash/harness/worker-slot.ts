@@ -17,6 +17,7 @@ const rows: Record<Moment, string> = {
   answered: '5 committed, reply lost',
   settled: '6 stored, completion unsent',
   reconciling: '4 asking what became of it',
+  'turn-unanswered': '2 in a model turn',
   'model-asked': '2 in a model turn',
   'model-answered': '2 in a model turn',
   'turn-committed': '6 stored, completion unsent',

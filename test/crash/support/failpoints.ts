@@ -3,8 +3,10 @@
  * around the methods that mark those moments, so that the product's code knows nothing of them.
  */
 import { createRequire } from 'node:module';
+import { Context } from '@temporalio/activity';
 import { Claim } from '../../../src/activities/claim.js';
 import { ConversationCache } from '../../../src/activities/conversation-cache.js';
+import { ManifestCache } from '../../../src/activities/services.js';
 
 export type Moment =
   /** Polled, nothing asked of the ledger yet. */
@@ -22,6 +24,8 @@ export type Moment =
   | 'settled'
   /** In `reconcile`, at its first line. */
   | 'reconciling'
+  /** A model turn has no answer yet, and its start is not counted where the worker does not know the conversation. */
+  | 'turn-unanswered'
   | 'model-asked'
   | 'model-answered'
   | 'turn-committed'
@@ -36,7 +40,7 @@ export interface Failpoint {
   at: Moment;
   /** Only in calls of this tool. */
   tool?: string;
-  /** `pause` holds only this call, until the worker is told to resume; it is for moments before the body. */
+  /** `pause` holds only this call or turn, until the worker is told to resume; it is for moments before the body. */
   action: 'kill' | 'stop' | 'pause' | { blockMs: number };
   /** How often; default once. */
   times?: number;
@@ -76,14 +80,14 @@ export function resumePaused(): void {
 }
 
 /** As `reach`, at a moment where the call can wait. */
-async function pass(at: Moment, tool: string): Promise<void> {
+export async function pass(at: Moment, tool?: string): Promise<void> {
   const paused = armed.find((one) => one.at === at && one.tool === tool && one.action === 'pause');
   if (!paused) {
     reach(at, tool);
     return;
   }
   armed = armed.filter((one) => one !== paused);
-  process.stderr.write(`failpoint ${at} ${tool} "pause"\n`);
+  process.stderr.write(`failpoint ${at} ${tool ?? ''} "pause"\n`);
   await resume.promise;
 }
 
@@ -128,6 +132,11 @@ export function installFailpoints(): void {
     const settled = await settle.call(this, outcome, rendered);
     reach('settled', this.tool);
     return settled;
+  };
+  const { get } = ManifestCache.prototype;
+  ManifestCache.prototype.get = function (hash) {
+    if (Context.current().info.activityType === 'callModel') reach('turn-unanswered');
+    return get.call(this, hash);
   };
   const { extend } = ConversationCache.prototype;
   ConversationCache.prototype.extend = function (head, conversation, newHead) {

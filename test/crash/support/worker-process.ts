@@ -12,7 +12,7 @@ import { resolveConfig } from '../../../src/config/resolve-config.js';
 import type { StoreChoice } from '../../../src/store/store-choice.js';
 import { createWorker } from '../../../src/worker.js';
 import type { Arrival, BackendStep, OracleRequest } from './oracle.js';
-import { arm, installFailpoints, reach, resumePaused, type Failpoint } from './failpoints.js';
+import { arm, installFailpoints, pass, reach, resumePaused, type Failpoint } from './failpoints.js';
 import '../../support/quiet-runtime.js';
 
 export interface WorkerSettings {
@@ -34,6 +34,8 @@ export interface WorkerSettings {
   keyTtlMs?: number;
   /** How long an open breaker keeps calls off. Default 30 s. */
   breakerCoolDownMs?: number;
+  /** What its model says instead of any text of the script. */
+  says?: string;
   /** Limit of the tool `read`. Default none. */
   readsPerMinute?: number;
   /** Workflows that it keeps in memory. Default the SDK's. */
@@ -156,14 +158,14 @@ const tools = [
 /** The run's task holds its script: the model is a function of the conversation alone. */
 const model = scriptedModel({
   name: 'crash',
-  turns: (conversation) => {
-    reach('model-asked');
+  turns: async (conversation) => {
+    await pass('model-asked');
     const script = JSON.parse(conversation.task) as ScriptedReply[];
     const reply = script[conversation.turn];
     if (!reply) throw new Error(`the script has ${script.length} turns and was asked for another`);
     process.send?.({ asked: conversation.turn });
     reach('model-answered');
-    return reply;
+    return settings.says !== undefined && reply.text !== undefined ? { ...reply, text: settings.says } : reply;
   },
 });
 
