@@ -7,8 +7,8 @@ import type { Services } from './services.js';
 
 /** Nobody waits for an execution that another has followed: it is closed, and the server offers its activities no more. */
 const overtakenDelayMs = 60_000;
-/** Another execution took the run over in the same moment, or this one's own other attempt did. */
-const contestedDelayMs = 1_000;
+/** Another execution took the run over in the same moment, or the server did not say whether this one is open. */
+const undecidedDelayMs = 1_000;
 
 type Asking = Pick<Services, 'store' | 'log' | 'heartbeatTimeoutMs'>;
 
@@ -55,30 +55,42 @@ export async function asLatestOfCall<T>(
  * The store is read before the server is asked: a process that stalls after the server's answer finds that somebody else has
  * the run meanwhile, and takes nothing.
  */
-export async function takeRun({ store, log, heartbeatTimeoutMs }: Asking, runKey: string): Promise<void> {
-  const context = Context.current();
-  const { workflowExecution } = context.info;
-  if (!workflowExecution) return;
-  const { workflowId, runId } = workflowExecution;
-  const after = (await store.getRun(runKey))?.execution;
+export async function takeRun(services: Asking, runKey: string): Promise<void> {
+  const { by } = askingExecution();
+  if (!by) return;
+  const { runId } = by;
+  const after = (await services.store.getRun(runKey))?.execution;
   if (after === runId) return;
-  const isOpen = await context.client.withDeadline(Date.now() + heartbeatTimeoutMs, async () => {
-    try {
-      return (await context.client.workflow.getHandle(workflowId, runId).describe()).closeTime === undefined;
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false;
-      throw error;
+  await requireOpen(services);
+  if (!(await services.store.takeOver(runKey, { runId, after }))) {
+    throw notReady('another execution was taking the run over in the same moment', undecidedDelayMs);
+  }
+}
+
+/** Rejects where the server says that this activity's execution is over. */
+export async function requireOpen({ log, heartbeatTimeoutMs }: Omit<Asking, 'store'>): Promise<void> {
+  const { client, info } = Context.current();
+  if (!info.workflowExecution) return;
+  const { workflowId, runId } = info.workflowExecution;
+  let isOpen: boolean;
+  try {
+    const asked = () => client.workflow.getHandle(workflowId, runId).describe();
+    isOpen = (await client.withDeadline(Date.now() + heartbeatTimeoutMs, asked)).closeTime === undefined;
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw notReady(`the server did not say whether this execution goes on: ${why}`, undecidedDelayMs);
     }
+    isOpen = false;
+  }
+  if (isOpen) return;
+  log.warn('an execution that is over asked for a change; nothing was changed', {
+    workflow_id: workflowId,
+    execution: runId,
+    activity: info.activityType,
   });
-  if (!isOpen) {
-    log.warn('an execution that another has followed asked for a change of its run; nothing was changed', {
-      run_key: runKey,
-      workflow_id: workflowId,
-      run_id: runId,
-    });
-    throw notReady('the run has gone on in a later execution; this one is over and changes nothing', overtakenDelayMs);
-  }
-  if (!(await store.takeOver(runKey, { runId, after }))) {
-    throw notReady('another execution was taking the run over in the same moment', contestedDelayMs);
-  }
+  throw notReady(
+    'this execution is over, and the run may have gone on in a later one; nothing was changed',
+    overtakenDelayMs,
+  );
 }

@@ -232,7 +232,8 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
              SELECT run_key, $2::integer, $3::text, $4::text, $5::integer, 1, ${nextStart}
              FROM runs WHERE run_key = $1 AND ($6::text IS NULL OR execution = $6)
              ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
-               SET starts = turns.starts + 1, started_order = excluded.started_order
+               SET starts = turns.starts + 1,
+                 started_order = CASE WHEN turns.result IS NULL THEN excluded.started_order ELSE turns.started_order END
              RETURNING starts`,
             [...turnValues(turn), execution],
           ),

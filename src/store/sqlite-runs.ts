@@ -83,7 +83,7 @@ export function runOperations(
      VALUES (:runKey, :step, :head, :settings, :take, :starts,
        (SELECT coalesce(max(started_order), 0) + 1 FROM turns WHERE run_key = :runKey))
      ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
-       SET starts = starts + 1, started_order = excluded.started_order
+       SET starts = starts + 1, started_order = iif(result IS NULL, excluded.started_order, started_order)
      RETURNING starts`,
   );
   const selectTurn = db.prepare(`SELECT * FROM turns WHERE ${thisTurn}`);

@@ -245,7 +245,8 @@ export interface Store {
   getTurn(turn: TurnKey): Promise<StoredTurn>;
   /**
    * Counts a start of the turn and returns the count, this one included. Starting a turn also says that the run has gone
-   * this way: the turn started last is the one whose commit moves the run's head. A run that an earlier execution has ended
+   * this way: the turn started last is the one whose commit moves the run's head. One that has its answer is counted and no
+   * more, since an attempt that was stopped before this and woke up must not hold up the turns that came after. A run that an earlier execution has ended
    * goes on: after a reset it is `running` again. Rejects with `missing_run`, or `overtaken`: an execution that is left over
    * does not turn the run back to its own way.
    */

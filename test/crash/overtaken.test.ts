@@ -3,13 +3,14 @@
  * ask for late changes nothing. And what a reset carries over to the newest execution, old as it may look, is not taken for that.
  */
 import { describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError } from '@temporalio/client';
 import type { TranscriptMessage } from '../../src/contract/transcript.js';
 import { perdureOf } from '../support/perdure-of.js';
 import { resetWorkflow } from '../support/reset-workflow.js';
 import { CrashBench, until, type CrashRun, type CrashWorker } from './support/crash-bench.js';
 
-const refusal = 'the run has gone on in a later execution';
+const refusal = 'this execution is over';
 
 /** Woken up, it has been refused, or it has gone on to ask its model. */
 async function woken(sleeper: CrashWorker): Promise<void> {
@@ -48,7 +49,7 @@ async function ends(run: CrashRun): Promise<unknown[]> {
 describe.concurrent('an execution that another has followed', { timeout: 90_000 }, () => {
   it('starts no turn any more: the conversation is the newest one’s', async () => {
     await using bench = await CrashBench.open();
-    const sleeper = await bench.sleeper({ at: 'turn-unanswered', action: 'stop' }, { says: 'as it was' });
+    const sleeper = await bench.sleeper({ at: 'activity', tool: 'callModel', action: 'stop' }, { says: 'as it was' });
     const run = await bench.run([{ text: 'all done' }]);
     await sleeper.stopped();
     await run.handle.terminate('the test wants it');
@@ -75,7 +76,7 @@ describe.concurrent('an execution that another has followed', { timeout: 90_000 
   it('ends no call that the newest one runs, although the run never ended in between', async () => {
     await using bench = await CrashBench.open();
     const run = await runWithSkippedCall(bench);
-    const sleeper = await bench.sleeper({ at: 'turn-unanswered', action: 'stop' });
+    const sleeper = await bench.sleeper({ at: 'activity', tool: 'callModel', action: 'stop' });
     await sleeper.stopped();
     const perdure = perdureOf(bench);
     await perdure.resolve(await perdure.get(run.runKey), 'c1.0', { happened: true });
@@ -91,6 +92,37 @@ describe.concurrent('an execution that another has followed', { timeout: 90_000 
     expect(await ends(run)).toEqual(['succeeded', 'succeeded']);
     expect(await bench.oracle.effects('once')).toBe(1);
     expect(sleeper.isAlive).toBe(true);
+  });
+
+  it('does not cancel the agent that the newest one has started', async () => {
+    await using bench = await CrashBench.open();
+    await bench.oracle.mode('read', { type: 'hold' });
+    const sleeper = await bench.sleeper({ at: 'activity', tool: 'endFormerAgent', action: 'stop' });
+    const child = [{ calls: [{ tool: 'read', input: { of: 'the child' } }] }, { text: 'the child is done' }];
+    const run = await bench.run([
+      { calls: [{ tool: 'agent', input: { task: JSON.stringify(child) } }] },
+      { text: 'all done' },
+    ]);
+    const { workflowId } = run.handle;
+    await until(async () => (await bench.oracle.held()) === 1, 'the first child waits for the backend');
+    await resetWorkflow(bench.client, workflowId, 'c1.0');
+    await sleeper.stopped();
+    const heir = await bench.worker();
+    await resetWorkflow(bench.client, workflowId, 'c1.0');
+    await until(
+      async () => (await bench.oracle.arrivals('read')).length === 2,
+      'the newest child waits for the backend',
+    );
+    sleeper.signal('SIGCONT');
+    await until(
+      () => [refusal, 'of an earlier course of the run is cancelled'].some((words) => sleeper.log.includes(words)),
+      'the sleeper has gone on or given up',
+    );
+    await sleep(1_500);
+    await bench.oracle.release();
+    expect(await lastEnd(bench, run)).toMatchObject({ status: 'completed', answer: 'all done' });
+    expect(await ends(run)).toEqual(['succeeded']);
+    expect([sleeper.isAlive, heir.isAlive]).toEqual([true, true]);
   });
 });
 

@@ -493,6 +493,17 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         expect(await store.listTurns('r1', 3)).toEqual([]);
       });
 
+      test('gives the head to the turn after one that a late attempt starts again', async () => {
+        const first = turnOf('r1', 1, root);
+        await store.countTurnStart(first);
+        const { answer: one } = await store.commitTurn(commitOf(first, 'one'));
+        const second = turnOf('r1', 2, one.head);
+        await store.countTurnStart(second);
+        expect(await store.countTurnStart(first)).toBe(2);
+        const { answer: two } = await store.commitTurn(commitOf(second, 'two'));
+        expect((await store.getRun('r1'))?.head).toBe(two.head);
+      });
+
       test('moves the head neither back nor aside for a question that was asked before', async () => {
         const first = turnOf('r1', 1, root);
         const second = turnOf('r1', 1, root, { take: 1 });

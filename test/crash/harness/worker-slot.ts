@@ -9,6 +9,7 @@ import type { Strikes } from './strikes.js';
 
 /** Rows of the matrix in test/crash/README.md by the moment at which a worker dies. */
 const rows: Record<Moment, string> = {
+  activity: '2 polled and not begun',
   'before-claim': '2 polled and not begun',
   claimed: '2 polled and not begun',
   confirmed: '3 before send',
@@ -17,7 +18,6 @@ const rows: Record<Moment, string> = {
   answered: '5 committed, reply lost',
   settled: '6 stored, completion unsent',
   reconciling: '4 asking what became of it',
-  'turn-unanswered': '2 in a model turn',
   'model-asked': '2 in a model turn',
   'model-answered': '2 in a model turn',
   'turn-committed': '6 stored, completion unsent',

@@ -3,12 +3,12 @@
  * around the methods that mark those moments, so that the product's code knows nothing of them.
  */
 import { createRequire } from 'node:module';
-import { Context } from '@temporalio/activity';
 import { Claim } from '../../../src/activities/claim.js';
 import { ConversationCache } from '../../../src/activities/conversation-cache.js';
-import { ManifestCache } from '../../../src/activities/services.js';
 
 export type Moment =
+  /** An activity was handed to the worker, nothing of it is done; `tool` is the activity's type. */
+  | 'activity'
   /** Polled, nothing asked of the ledger yet. */
   | 'before-claim'
   | 'claimed'
@@ -24,8 +24,6 @@ export type Moment =
   | 'settled'
   /** In `reconcile`, at its first line. */
   | 'reconciling'
-  /** A model turn has no answer yet, and its start is not counted where the worker does not know the conversation. */
-  | 'turn-unanswered'
   | 'model-asked'
   | 'model-answered'
   | 'turn-committed'
@@ -38,7 +36,7 @@ export type Moment =
 
 export interface Failpoint {
   at: Moment;
-  /** Only in calls of this tool. */
+  /** Only in calls of this tool; at `activity`, in activities of this type. */
   tool?: string;
   /** `pause` holds only this call or turn, until the worker is told to resume; it is for moments before the body. */
   action: 'kill' | 'stop' | 'pause' | { blockMs: number };
@@ -132,11 +130,6 @@ export function installFailpoints(): void {
     const settled = await settle.call(this, outcome, rendered);
     reach('settled', this.tool);
     return settled;
-  };
-  const { get } = ManifestCache.prototype;
-  ManifestCache.prototype.get = function (hash) {
-    if (Context.current().info.activityType === 'callModel') reach('turn-unanswered');
-    return get.call(this, hash);
   };
   const { extend } = ConversationCache.prototype;
   ConversationCache.prototype.extend = function (head, conversation, newHead) {

@@ -169,12 +169,13 @@ const model = scriptedModel({
   },
 });
 
-/** So that tests see what a process that woke up was refused; the server ignores its word. */
-async function tellingFailures(
+/** A moment of every activity; and tests see what a process that woke up was refused, whose word the server ignores. */
+async function watchingActivities(
   input: ActivityExecuteInput,
   next: (input: ActivityExecuteInput) => Promise<unknown>,
 ): Promise<unknown> {
   try {
+    reach('activity', Context.current().info.activityType);
     return await next(input);
   } catch (error) {
     process.stderr.write(`${Context.current().info.activityType} failed: ${String(error)}\n`);
@@ -208,7 +209,7 @@ const worker = await createWorker({
   temporal: {
     workflowBundle: { codePath: settings.bundlePath },
     shutdownGraceTime: settings.shutdownGraceMs,
-    interceptors: { activity: [() => ({ inbound: { execute: tellingFailures } })] },
+    interceptors: { activity: [() => ({ inbound: { execute: watchingActivities } })] },
     ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
     // A stopped process still has its polls at the server, which hands it a task for each of them, to be timed out.
     maxConcurrentActivityTaskPolls: 1,
