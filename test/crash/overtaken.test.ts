@@ -97,7 +97,7 @@ describe.concurrent('an execution that another has followed', { timeout: 90_000 
   it('does not cancel the agent that the newest one has started', async () => {
     await using bench = await CrashBench.open();
     await bench.oracle.mode('read', { type: 'hold' });
-    const sleeper = await bench.sleeper({ at: 'activity', tool: 'endFormerAgent', action: 'stop' });
+    const worker = await bench.worker([{ at: 'activity', tool: 'endFormerAgent', action: 'pause' }]);
     const child = [{ calls: [{ tool: 'read', input: { of: 'the child' } }] }, { text: 'the child is done' }];
     const run = await bench.run([
       { calls: [{ tool: 'agent', input: { task: JSON.stringify(child) } }] },
@@ -105,24 +105,25 @@ describe.concurrent('an execution that another has followed', { timeout: 90_000 
     ]);
     const { workflowId } = run.handle;
     await until(async () => (await bench.oracle.held()) === 1, 'the first child waits for the backend');
-    await resetWorkflow(bench.client, workflowId, 'c1.0');
-    await sleeper.stopped();
-    const heir = await bench.worker();
-    await resetWorkflow(bench.client, workflowId, 'c1.0');
-    await until(
-      async () => (await bench.oracle.arrivals('read')).length === 2,
-      'the newest child waits for the backend',
-    );
-    sleeper.signal('SIGCONT');
-    await until(
-      () => [refusal, 'of an earlier course of the run is cancelled'].some((words) => sleeper.log.includes(words)),
-      'the sleeper has gone on or given up',
-    );
+    await resetWorkflow(bench.client, workflowId, 'turn-1');
+    await worker.reached('failpoint activity endFormerAgent');
+    await resetWorkflow(bench.client, workflowId, 'turn-1');
+    const hasBegunAnew = async (): Promise<boolean> => {
+      const [agent] = await bench.store.listRuns({ workflowIdPrefix: `${workflowId}/`, limit: 1 });
+      const [call] = await bench.store.listCalls(agent?.runKey ?? '');
+      return call?.row.begun === true && call.row.starts === 2;
+    };
+    await until(hasBegunAnew, 'the newest child waits for the backend');
+    const cancelling = 'the agent of an earlier course of the run is cancelled';
+    const asked = worker.log.split(cancelling).length;
+    worker.resume();
+    const hasGoneOn = (): boolean => worker.log.includes(refusal) || worker.log.split(cancelling).length > asked;
+    await until(hasGoneOn, 'the one that is left over has gone on or given up');
+    // As long as the newest child would need to hear of it.
     await sleep(1_500);
     await bench.oracle.release();
     expect(await lastEnd(bench, run)).toMatchObject({ status: 'completed', answer: 'all done' });
     expect(await ends(run)).toEqual(['succeeded']);
-    expect([sleeper.isAlive, heir.isAlive]).toEqual([true, true]);
   });
 });
 
@@ -150,10 +151,10 @@ describe.concurrent('a turn that a reset carries over', { timeout: 90_000 }, () 
         heir.arm([{ at: 'model-asked', action: 'pause' }]);
         await resetWorkflow(bench.client, workflowId, 'signal');
         await until(async () => (await bench.store.getRun(run.runKey))?.status === 'running', 'the turn has started');
+        await until(hasHandled, 'the next workflow has seen the signal');
       }
       await resetWorkflow(bench.client, workflowId, 'signal');
-      const ended = lastEnd(bench, run);
-      expect(await ended).toMatchObject({ status: 'completed', answer: 'all done' });
+      expect(await lastEnd(bench, run)).toMatchObject({ status: 'completed', answer: 'all done' });
       expect(await bench.store.getRun(run.runKey)).toMatchObject({ status: 'completed' });
       expect(await ends(run)).toEqual(['outcome_unknown', 'skipped']);
       heir.resume();

@@ -175,7 +175,7 @@ async function watchingActivities(
   next: (input: ActivityExecuteInput) => Promise<unknown>,
 ): Promise<unknown> {
   try {
-    reach('activity', Context.current().info.activityType);
+    await pass('activity', Context.current().info.activityType);
     return await next(input);
   } catch (error) {
     process.stderr.write(`${Context.current().info.activityType} failed: ${String(error)}\n`);
