@@ -94,6 +94,29 @@ describe.concurrent('an execution that another has followed', { timeout: 90_000 
     expect(sleeper.isAlive).toBe(true);
   });
 
+  it('gives no call the end of its own cancelling that the newest one runs', async () => {
+    await using bench = await CrashBench.open();
+    await bench.oracle.mode('elsewhere', { type: 'commit-then-hold' });
+    const worker = await bench.worker([{ at: 'activity', tool: 'settleCall', action: 'pause' }]);
+    // Nobody takes the call, so that its activity ends without an outcome when the run is cancelled.
+    const run = await bench.runCalls('elsewhere');
+    await until(async () => (await bench.store.listTurns(run.runKey)).length === 1, 'the model has asked for the call');
+    await run.handle.cancel();
+    await worker.reached('failpoint activity settleCall');
+    await run.handle.terminate('the test wants it');
+    const perdure = perdureOf(bench);
+    await perdure.retry(await perdure.get(run.runKey));
+    await bench.worker([], { taskQueue: `${bench.taskQueue}-elsewhere` });
+    await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the call');
+    worker.resume();
+    const hasEnded = async (): Promise<boolean> => (await ends(run)).some((end) => end !== undefined);
+    await until(async () => worker.log.includes(refusal) || (await hasEnded()), 'it has ended the call or given up');
+    await bench.oracle.release();
+    expect(await lastEnd(bench, run)).toMatchObject({ status: 'completed', answer: 'all done' });
+    expect(await ends(run)).toEqual(['succeeded']);
+    expect(await bench.oracle.effects('elsewhere')).toBe(1);
+  });
+
   it('does not cancel the agent that the newest one has started', async () => {
     await using bench = await CrashBench.open();
     await bench.oracle.mode('read', { type: 'hold' });
