@@ -220,8 +220,8 @@ export interface Store {
   listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
   /**
    * Writes the run's end, which execution it was that ended, and the outcomes that the workflow refused in its last step, as
-   * `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again. Rejects with
-   * `missing_run` or `overtaken`.
+   * `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again. Rejects with `missing_run` or
+   * `overtaken`.
    */
   finishRun(runKey: string, result: AgentRunResult, end?: RunEnding): Promise<void>;
   /**
@@ -246,9 +246,10 @@ export interface Store {
   /**
    * Counts a start of the turn and returns the count, this one included. Starting a turn also says that the run has gone
    * this way: the turn started last is the one whose commit moves the run's head. One that has its answer is counted and no
-   * more, since an attempt that was stopped before this and woke up must not hold up the turns that came after. A run that an earlier execution has ended
-   * goes on: after a reset it is `running` again. Rejects with `missing_run`, or `overtaken`: an execution that is left over
-   * does not turn the run back to its own way.
+   * more: an attempt that was stopped before this and woke up must not hold up the turns that came after.
+   *
+   * A run that an earlier execution has ended goes on: after a reset it is `running` again. Rejects with `missing_run`, or
+   * `overtaken`: an execution that is left over does not turn the run back to its own way.
    */
   countTurnStart(turn: TurnKey, by?: AskingExecution): Promise<number>;
   /**
@@ -276,9 +277,9 @@ export interface Store {
    * `rendered` is stored with the outcome that a `settle`, `seal` or `resolve` writes, in the same transaction; it is dropped where the
    * event writes none, so the caller shows the model what `getCall` returns.
    *
-   * With `by`, which belongs to the events that need no token (`claim`, the `begin` of a read, `seal`), it rejects with
-   * `overtaken` where the run is another execution's: so an execution has the run before a body of its own begins, and what is
-   * left over of a former one can neither take the call nor end it.
+   * With `by`, which belongs to the events that nobody's token protects (`claim`, the `begin` of a read, `seal`, those of
+   * agents' calls), it rejects with `overtaken` where the run is another execution's: so an execution has the run before a
+   * body of its own begins, and what is left over of a former one can neither take the call nor end it.
    */
   applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering, by?: AskingOfCall): Promise<LedgerVerdict>;
   /**
