@@ -13,6 +13,7 @@ import type { LedgerRow } from '../contract/ledger.js';
 import { normalizeResult } from '../results/normalize-result.js';
 import { StoreError } from '../store/store.js';
 import { partial } from '../tools/results.js';
+import { asLatestOfCall } from './asking-execution.js';
 import { prepareAttempt } from './attempt.js';
 import { CallRecorder } from './call-recorder.js';
 import { usageOf } from './run-usage.js';
@@ -52,12 +53,13 @@ export async function openAgentCall(
     return await settled(await recorder.refuse(worded.failure));
   }
   const { runKey, callId, digest } = call;
-  const verdict = await store.applyLedger(call.key, {
+  const event = {
     type: 'begin',
     call: { runKey, callId, tool: call.tool, digest, effect: ledgerEffect(tool) },
     token: randomUUID(),
     leaseMs: services.heartbeatTimeoutMs,
-  });
+  } as const;
+  const verdict = await asLatestOfCall(services, runKey, (by) => store.applyLedger(call.key, event, undefined, by));
   if (verdict.type === 'mismatch') {
     const mismatch: ClassifiedFailure = { class: 'idempotency_mismatch', effectState: 'none' };
     return await settled(recorder.failed(mismatch, verdict.row));
@@ -94,7 +96,9 @@ export async function closeAgentCall(
   if (row.outcome) return { outcome: row.outcome, used };
   const end = await outcomeOf(services, manifests, input, row);
   const event = { type: 'settle', token: randomUUID(), outcome: end.outcome } as const;
-  const verdict = await store.applyLedger(call.key, event, end.rendered);
+  const verdict = await asLatestOfCall(services, call.runKey, (by) =>
+    store.applyLedger(call.key, event, end.rendered, by),
+  );
   if (verdict.type === 'superseded' && verdict.row?.outcome) return { outcome: verdict.row.outcome, used };
   if (verdict.type !== 'accepted') throw new TypeError(`settling ${call.key} gave ${verdict.type}`);
   return { outcome: end.outcome, used };

@@ -10,10 +10,10 @@ import type { ModelReply } from '../models/model.js';
 import { usageOf } from '../models/usage.js';
 import { cutToChars } from '../policy/cut-text.js';
 import { digestOf } from '../policy/idempotency-key.js';
-import type { RecordedOutcome, RenderedMessage, Store, TurnKey } from '../store/store.js';
+import type { RecordedOutcome, RenderedMessage, Store, TurnCommit, TurnKey } from '../store/store.js';
 import { StoreError } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
-import { askingExecution } from './asking-execution.js';
+import { asLatest } from './asking-execution.js';
 import { askModel } from './ask-model.js';
 import { CallRecorder } from './call-recorder.js';
 import type { ConversationCache } from './conversation-cache.js';
@@ -25,8 +25,6 @@ import { requireStore } from './store-identity.js';
 
 /** The assistant's text as it stands in a run's history; the whole is in the transcript. */
 const textPreviewCharacters = 4_000;
-/** Nobody waits for an execution that another has followed: it is closed, and the server offers its activities no more. */
-const overtakenDelayMs = 60_000;
 /** Half of what a payload may have. */
 const mostTurnBytes = 1_048_576;
 
@@ -48,19 +46,17 @@ export async function callModel(
   // Asked side by side, for one round trip. What the workflow refused is stored first, and only where it has to be.
   const renderings = refused.length === 0 ? storedRenderings(store, input.answered) : undefined;
   renderings?.catch(() => undefined);
-  const { by } = askingExecution();
+  const countStart = () => asLatest(services, input.runKey, (by) => store.countTurnStart(turn, by));
   // Likewise the start, where nothing else can stand between. Of a turn that turns out to be answered it only says that the
   // run has gone this way once more.
-  const starts = canAskAtOnce(services, manifests, conversations, input) ? store.countTurnStart(turn, by) : undefined;
+  const starts = canAskAtOnce(services, manifests, conversations, input) ? countStart() : undefined;
   starts?.catch(() => undefined);
   const { answer, interventions } = await store.getTurn(turn);
   if (answer) return answer;
 
   const manifest = await manifests.get(input.manifestHash);
   if (!manifest) throw notReady(`the store does not hold the run's tools (manifest ${input.manifestHash})`, 5_000);
-  if (refused.length > 0 && !(await store.recordOutcomes(refused, by))) {
-    throw notReady('the run has gone on in a later execution; this one asks for nothing more', overtakenDelayMs);
-  }
+  if (refused.length > 0) await asLatest(services, input.runKey, (by) => store.recordOutcomes(refused, by));
   const conversation = await conversations.upTo(input.head);
   const isUsedProviderId = conversations.usedProviderIds(input.head, conversation);
   const results = toolMessages(
@@ -78,7 +74,7 @@ export async function callModel(
     model,
     question,
     turn,
-    countStart: async () => starts ?? (await store.countTurnStart(turn, by)),
+    countStart: () => starts ?? countStart(),
   });
 
   const { recorded, prepared, answered } = await readCalls(services, input, manifest, isUsedProviderId, reply);
@@ -90,7 +86,7 @@ export async function callModel(
     reply,
     manifest.tools.map((tool) => tool.modelName),
   );
-  const { answer: committed, isNew } = await store.commitTurn({
+  const commit: TurnCommit = {
     turn,
     messages: [...results, asked],
     result: {
@@ -102,7 +98,8 @@ export async function callModel(
       ...(input.finalTurn ? { finalTurn: true } : {}),
     },
     answered,
-  });
+  };
+  const { answer: committed, isNew } = await asLatest(services, input.runKey, (by) => store.commitTurn(commit, by));
   // What another attempt has answered meanwhile is not in this list.
   if (isNew) {
     conversation.push(asked);

@@ -14,6 +14,7 @@ import { kindOfOutput, shapeFailureOutput, verbatimTokens } from '../results/fai
 import { bytesPerToken } from '../results/tokens.js';
 import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
 import type { Tool } from '../tools/tool.js';
+import { asLatestOfCall } from './asking-execution.js';
 import type { Services } from './services.js';
 import { traceIdOf } from './trace-id.js';
 
@@ -187,11 +188,9 @@ export class CallRecorder {
     const ifNone = this.failed(ends.ifNone, row && { ...row, mayHaveHappened: false });
     const ifUnknown = this.failed(ends.ifUnknown, row && { ...row, mayHaveHappened: true });
     const effect = this.#tool?.policy.effect ?? { kind: 'once' };
-    const verdict = await store.applyLedger(
-      key,
-      { type: 'seal', call: { runKey, callId, tool, digest, effect }, ifNone, ifUnknown },
-      { ifNone: this.render(ifNone), ifUnknown: this.render(ifUnknown) },
-    );
+    const event = { type: 'seal', call: { runKey, callId, tool, digest, effect }, ifNone, ifUnknown } as const;
+    const renderings = { ifNone: this.render(ifNone), ifUnknown: this.render(ifUnknown) };
+    const verdict = await asLatestOfCall(this.#services, runKey, (by) => store.applyLedger(key, event, renderings, by));
     if (verdict.type === 'settled') return verdict.outcome;
     throw new TypeError(`sealing ${key} gave ${verdict.type}`);
   }

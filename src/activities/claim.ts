@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Outcome, ToolCall } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
 import type { LedgerCall, LedgerVerdict } from '../contract/ledger.js';
-import type { RenderedMessage, Store } from '../store/store.js';
+import type { AskingOfCall, RenderedMessage, Store } from '../store/store.js';
 import type { ToolLog } from '../tools/tool.js';
+import { asLatestOfCall } from './asking-execution.js';
 import { outlastOutage } from './outlast-outage.js';
 
 /** Beyond the lease: clocks of one machine, and the time a write takes. */
@@ -56,27 +57,30 @@ export class Claim {
   }
 
   take(): Promise<LedgerVerdict> {
-    return this.#store.applyLedger(this.#key, {
-      type: 'claim',
-      call: this.#call,
-      token: this.#token,
-      leaseMs: this.#leaseMs,
-      graceMs,
-    });
+    const event = { type: 'claim', call: this.#call, token: this.#token, leaseMs: this.#leaseMs, graceMs } as const;
+    return this.#asLatest((by) => this.#store.applyLedger(this.#key, event, undefined, by));
   }
 
   /** Counts the start of the body. `superseded` where the claim is gone; then nothing may run. */
   async begin(): Promise<LedgerVerdict> {
     const askedAt = performance.now();
-    const verdict = await this.#store.applyLedger(this.#key, {
+    const event = {
       type: 'begin',
       call: this.#call,
       token: this.#token,
       leaseMs: this.#leaseMs,
       by: { worker: this.#worker, atMs: Date.now() },
-    });
+    } as const;
+    const apply = (by?: AskingOfCall) => this.#store.applyLedger(this.#key, event, undefined, by);
+    // A read has no claim whose token would say it.
+    const verdict = await (this.#call.effect.kind === 'read' ? this.#asLatest(apply) : apply());
     if (verdict.type === 'accepted') this.#heldAt = askedAt;
     return verdict;
+  }
+
+  #asLatest(ask: (by: AskingOfCall | undefined) => Promise<LedgerVerdict>): Promise<LedgerVerdict> {
+    const services = { store: this.#store, log: this.#log, heartbeatTimeoutMs: this.#leaseMs };
+    return asLatestOfCall(services, this.#call.runKey, ask);
   }
 
   /**

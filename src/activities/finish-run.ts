@@ -1,7 +1,7 @@
 import type { FinishRunInput } from '../contract/activities.js';
 import type { RecordedOutcome } from '../store/store.js';
 import { StoreError } from '../store/store.js';
-import { askingExecution } from './asking-execution.js';
+import { asLatest } from './asking-execution.js';
 import { CallRecorder } from './call-recorder.js';
 import type { Services } from './services.js';
 import { requireStore } from './store-identity.js';
@@ -16,13 +16,8 @@ export async function finishRun(services: Services, input: FinishRunInput): Prom
   const { runKey, result } = input;
   const refused = refusedOutcomes(services, input);
   try {
-    if (await services.store.finishRun(runKey, result, { ...askingExecution(), refused })) {
-      services.metrics.runEnded(result);
-    } else {
-      services.log.warn('a run has gone on since it ended; the late word of its end changes nothing', {
-        run_key: runKey,
-      });
-    }
+    await asLatest(services, runKey, (by) => services.store.finishRun(runKey, result, { ...(by && { by }), refused }));
+    services.metrics.runEnded(result);
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'missing_run') throw error;
     services.log.error('the end of a run could not be stored', { run_key: input.runKey, error: error.message });

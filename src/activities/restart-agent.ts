@@ -3,8 +3,9 @@ import type { Manifest } from '../contract/manifest.js';
 import type { PinnedRun } from '../contract/intervention.js';
 import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planRestart } from '../policy/resume-run.js';
-import type { AskingExecution, RunRecord } from '../store/store.js';
+import type { RunRecord } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
+import { askingExecution, takeRun } from './asking-execution.js';
 import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';
 import type { Services } from './services.js';
 
@@ -16,12 +17,14 @@ import type { Services } from './services.js';
 export async function restartAgent(
   services: Services,
   input: StartRunInput,
-  former: { run: RunRecord; manifest: Manifest; pinned: PinnedRun; by?: AskingExecution },
+  former: { run: RunRecord; manifest: Manifest; pinned: PinnedRun },
 ): Promise<void> {
   const { store } = services;
   const { runKey } = input;
-  const { run, manifest, pinned, by } = former;
+  const { run, manifest, pinned } = former;
+  const { by } = askingExecution();
   if (!input.agent || !by || run.status !== 'cancelled' || run.endedBy === by.runId) return;
+  await takeRun(services, runKey);
   const [turns, calls, nowMs] = await Promise.all([store.listTurns(runKey), store.listCalls(runKey), store.now()]);
   const rows = new Map(calls.map(({ row }) => [row.key, row]));
   const reopened = planRestart({ run, turns, rows, effectOf: ledgerEffects(manifest), nowMs });

@@ -11,7 +11,7 @@ import type { ResumePlan } from '../policy/resume-run.js';
 import type { CallRecord, RunRecord } from '../store/store.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { summarizeManifest } from '../tools/manifest.js';
-import { askingExecution } from './asking-execution.js';
+import { askingExecution, takeRun } from './asking-execution.js';
 import { paidCalls, usageOfAgents, usageOfParts } from './run-usage.js';
 import type { Services } from './services.js';
 import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';
@@ -31,6 +31,8 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
   const earlier = await store.listInterventions(runKey);
   const known = earlier.find(({ id }) => id === resume.id);
   if (known?.kind === 'retry') return known.resumed;
+  // Before anything is read for the plan: from here on, what is left over of the former execution changes nothing.
+  await takeRun(services, runKey);
 
   const [turns, calls, nowMs] = await Promise.all([store.listTurns(runKey), store.listCalls(runKey), store.now()]);
   const manifest = await manifestFor(services, input.agent);

@@ -26,12 +26,13 @@ export async function startRun(services: Services, input: StartRunInput): Promis
     task: input.task ?? '',
     manifest,
     pinned: today,
+    ...askingExecution(),
     messages: input.task === undefined ? [] : [{ role: 'user', text: input.task }],
   });
   const tools = (await services.store.getManifest(run.manifestHash)) ?? manifest;
   // A run of an older version has not pinned its limits: there today's hold.
   const pinned = run.pinned ?? today;
-  await restartAgent(services, input, { run, manifest: tools, pinned, ...askingExecution() });
+  await restartAgent(services, input, { run, manifest: tools, pinned });
   // Where the conversation begins, not where it has got to: a run that is reset to its start asks its first question again,
   // and is given the recorded answers one after another.
   const [first] = await services.store.getChain(run.head);

@@ -19,7 +19,7 @@ const TABLES = {
   nodes: ['id', 'parent', 'body', 'touched_at_ms'],
   runs: [
     ...['ordinal', 'run_key', 'workflow_id', 'task', 'manifest_hash', 'head', 'status', 'result'],
-    ...['started_at_ms', 'updated_at_ms', 'pinned', 'ended_by', 'asked_at_ms'],
+    ...['started_at_ms', 'updated_at_ms', 'pinned', 'ended_by', 'execution'],
   ],
   turns: [
     ...['run_key', 'step', 'head', 'settings', 'take', 'starts', 'started_order', 'committed_order'],

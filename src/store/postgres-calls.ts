@@ -22,11 +22,12 @@ import {
 import { inTurn } from './in-turn.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { storable } from './postgres-rows.js';
-import { collected, isOvertaken, type RunRow, type TombstoneRow } from './run-rows.js';
+import { collected, refuseOvertaken, type RunRow, type TombstoneRow } from './run-rows.js';
 import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import { isRelaxedEvent } from './relaxed-writes.js';
 import type {
   AskingExecution,
+  AskingOfCall,
   AttemptRecord,
   CallPage,
   CallRecord,
@@ -48,15 +49,23 @@ export function callOperations(database: PostgresDatabase) {
   const applyInTurn = inTurn();
 
   return {
-    applyLedger: (key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict> =>
+    applyLedger: (
+      key: string,
+      event: LedgerEvent,
+      rendered?: LedgerRendering,
+      by?: AskingOfCall,
+    ): Promise<LedgerVerdict> =>
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
           if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
-          const [[found], [tombstone], nowMs] = await Promise.all([
+          const [[found], [run], [tombstone], nowMs] = await Promise.all([
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
+            // Read once the call is locked: whoever takes the run over after this finds what is written here.
+            by ? tx.query<RunRow>('SELECT run_key, execution FROM runs WHERE run_key = $1', [by.runKey]) : [],
             'call' in event ? findTombstones(tx, [event.call.runKey]) : [],
             tx.now(),
           ]);
+          if (run) refuseOvertaken(database.name, run, by);
           // What is new of a collected run is refused; what is there is still told, until it is gone.
           if (!found && tombstone) throw collected(database.name, tombstone);
           const { write, verdict } = ledgerTransition(key, found && readCall(found), event, nowMs);
@@ -70,26 +79,24 @@ export function callOperations(database: PostgresDatabase) {
         }),
       ),
 
-    async recordOutcomes(given: RecordedOutcome[], by?: AskingExecution): Promise<boolean> {
-      if (given.length === 0) return true;
-      const runKeys = [...new Set(given.map(({ runKey }) => runKey))];
-      return await database.transaction(async (tx) => {
+    async recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): Promise<void> {
+      if (outcomes.length === 0) return;
+      const runKeys = [...new Set(outcomes.map(({ runKey }) => runKey))];
+      await database.transaction(async (tx) => {
         const [runs, found, tombstones, nowMs] = await Promise.all([
           // Locked before the calls, as whoever has the run go on does.
           tx.query<RunRow>('SELECT * FROM runs WHERE run_key = ANY ($1) ORDER BY run_key FOR NO KEY UPDATE', [runKeys]),
-          lockCalls(tx, given),
+          lockCalls(tx, outcomes),
           findTombstones(tx, runKeys),
           tx.now(),
         ]);
-        const overtaken = new Set(runs.filter((run) => isOvertaken(run, by)).map(({ run_key }) => run_key));
-        const outcomes = given.filter(({ runKey }) => !overtaken.has(runKey));
+        for (const run of runs) refuseOvertaken(database.name, run, by);
         const isFound = new Set(found.map(({ key }) => key));
         const [refused] = tombstones.filter(({ run_key }) =>
           outcomes.some(({ key, runKey }) => runKey === run_key && !isFound.has(key)),
         );
         if (refused) throw collected(database.name, refused);
         await tx.commit(writeOutcomes(tx, outcomes, found, nowMs));
-        return overtaken.size === 0;
       });
     },
 

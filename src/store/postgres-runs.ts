@@ -4,12 +4,10 @@ import type { RecordedIntervention } from '../contract/intervention.js';
 import { applyEvents, lockCalls, writeOutcomes } from './postgres-calls.js';
 import type { ContentOperations } from './postgres-content.js';
 import type { PostgresDatabase } from './postgres-database.js';
-import { codeOf } from './postgres-error.js';
 import { storable } from './postgres-rows.js';
 import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import {
   collected,
-  isOvertaken,
   missingRun,
   readAnswer,
   readIntervention,
@@ -17,6 +15,7 @@ import {
   readStoredTurn,
   readTombstone,
   readTurn,
+  refuseOvertaken,
   takenBackBy,
   turnAnswer,
   type InterventionRow,
@@ -24,6 +23,7 @@ import {
   type TombstoneRow,
   type TurnRow,
 } from './run-rows.js';
+import { StoreError } from './store.js';
 import type {
   AskingExecution,
   CommittedTurn,
@@ -33,14 +33,11 @@ import type {
   RunRecord,
   Store,
   StoredTurn,
-  StoreError,
   TakenBackOutcome,
   Tombstone,
   TurnCommit,
   TurnKey,
 } from './store.js';
-
-const FOREIGN_KEY_VIOLATION = '23503';
 
 const thisTurn = 'run_key = $1 AND step = $2 AND head = $3 AND settings = $4 AND take = $5';
 const nextStart = '(SELECT coalesce(max(started_order), 0) + 1 FROM turns WHERE run_key = $1)';
@@ -97,11 +94,12 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
         // Plain, as for calls: where another process was first, this is run again and finds the other's.
         const inserted = tx.query<RunRow>(
           `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms,
-             pinned)
-           VALUES ($1, $2, $3, $4, $5, 'running', $6, $6, $7) RETURNING *`,
+             pinned, execution)
+           VALUES ($1, $2, $3, $4, $5, 'running', $6, $6, $7, $8) RETURNING *`,
           [
             ...[run.runKey, run.workflowId, run.task, run.manifest.hash, nodes.at(-1)?.id ?? null, nowMs].map(storable),
             run.pinned ? JSON.stringify(run.pinned) : null,
+            run.by?.runId ?? null,
           ],
         );
         const [[row]] = await tx.commit([inserted, manifest, ...written]);
@@ -112,6 +110,17 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     async getRun(runKey: string): Promise<RunRecord | undefined> {
       const row = await database.transaction((tx) => findRun(tx, runKey));
       return row && readRun(row);
+    },
+
+    async takeOver(runKey: string, { runId, after }: Parameters<Store['takeOver']>[1]): Promise<boolean> {
+      return await database.transaction(async (tx) => {
+        const run = await lockRun(tx, runKey);
+        if (!run) throw await noRun(tx, runKey);
+        if (run.execution === runId) return true;
+        if (run.execution !== (after ?? null)) return false;
+        await tx.commit([tx.query('UPDATE runs SET execution = $2 WHERE run_key = $1', [runKey, runId])]);
+        return true;
+      });
     },
 
     async getTombstone(runKey: string): Promise<Tombstone | undefined> {
@@ -131,21 +140,21 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       return rows.map(readRun);
     },
 
-    async finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): Promise<boolean> {
-      return await database.transaction(async (tx) => {
+    async finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): Promise<void> {
+      await database.transaction(async (tx) => {
         const [run, calls, nowMs] = await Promise.all([lockRun(tx, runKey), lockCalls(tx, refused), tx.now()]);
         if (!run) throw await noRun(tx, runKey);
-        if (isOvertaken(run, by)) return false;
+        refuseOvertaken(name, run, by);
         await tx.commit([
           ...writeOutcomes(tx, refused, calls, nowMs),
-          tx.query(
-            `UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5,
-               asked_at_ms = greatest(asked_at_ms, $6)
-             WHERE run_key = $1`,
-            [runKey, result.status, JSON.stringify(result), nowMs, by?.runId ?? null, by?.askedAtMs ?? 0],
-          ),
+          tx.query('UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5 WHERE run_key = $1', [
+            runKey,
+            result.status,
+            JSON.stringify(result),
+            nowMs,
+            by?.runId ?? null,
+          ]),
         ]);
-        return true;
       });
     },
 
@@ -162,6 +171,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
         ]);
         if (!found) throw await noRun(tx, runKey);
         if (before) return { status: 'recorded', intervention: readIntervention(before) };
+        refuseOvertaken(name, found, run?.by);
         const applied = applyEvents(tx, ledger, calls, nowMs);
         if ('refused' in applied) return { status: 'refused', ...applied.refused };
         await tx.commit([
@@ -176,9 +186,9 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
                 content.writeManifest(tx, run.manifest),
                 tx.query(
                   `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, manifest_hash = $2, pinned = $3,
-                     updated_at_ms = $4, asked_at_ms = greatest(asked_at_ms, $5)
+                     updated_at_ms = $4
                    WHERE run_key = $1`,
-                  [runKey, run.manifest.hash, JSON.stringify(run.pinned), nowMs, run.by?.askedAtMs ?? 0],
+                  [runKey, run.manifest.hash, JSON.stringify(run.pinned), nowMs],
                 ),
               ]
             : []),
@@ -206,37 +216,42 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
     },
 
     async countTurnStart(turn: TurnKey, by?: AskingExecution): Promise<number> {
-      try {
-        return await database.transaction(async (tx) => {
-          const [, , , [counted]] = await tx.commit([
-            tx.query(WITHOUT_DISK),
-            lockRun(tx, turn.runKey),
-            // `NULL <> …` is not true: a run that nobody ended stays as it is.
-            tx.query(
-              `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, asked_at_ms = $3
-               WHERE run_key = $1 AND ended_by <> $2 AND asked_at_ms <= $3`,
-              [turn.runKey, by?.runId ?? null, by?.askedAtMs ?? 0],
-            ),
-            tx.query<{ starts: number }>(
-              `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)
-               VALUES ($1, $2, $3, $4, $5, 1, ${nextStart})
-               ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
-                 SET starts = turns.starts + 1, started_order = excluded.started_order
-               RETURNING starts`,
-              turnValues(turn),
-            ),
-          ]);
-          return counted?.starts ?? NaN;
-        });
-      } catch (error) {
-        throw codeOf(error) === FOREIGN_KEY_VIOLATION
-          ? await database.transaction((tx) => noRun(tx, turn.runKey))
-          : error;
-      }
+      const execution = by?.runId ?? null;
+      const counted = await database.transaction(async (tx) => {
+        const [, , , [row]] = await tx.commit([
+          tx.query(WITHOUT_DISK),
+          lockRun(tx, turn.runKey),
+          // `NULL <> …` is not true: a run that nobody ended stays as it is.
+          tx.query(
+            `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL
+             WHERE run_key = $1 AND ended_by <> $2 AND execution = $2`,
+            [turn.runKey, execution],
+          ),
+          tx.query<{ starts: number }>(
+            `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)
+             SELECT run_key, $2::integer, $3::text, $4::text, $5::integer, 1, ${nextStart}
+             FROM runs WHERE run_key = $1 AND ($6::text IS NULL OR execution = $6)
+             ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
+               SET starts = turns.starts + 1,
+                 started_order = CASE WHEN turns.result IS NULL THEN excluded.started_order ELSE turns.started_order END
+             RETURNING starts`,
+            [...turnValues(turn), execution],
+          ),
+        ]);
+        return row?.starts;
+      });
+      if (counted !== undefined) return counted;
+      return await database.transaction(async (tx) => {
+        const run = await findRun(tx, turn.runKey);
+        if (!run) throw await noRun(tx, turn.runKey);
+        refuseOvertaken(name, run, by);
+        // Taken over between the two: the next attempt finds it so.
+        throw new StoreError('unavailable', `store ${name}: the run ${turn.runKey} changed hands; ask again`);
+      });
     },
 
     /** Two round trips: one locks and reads all that the answer depends on, one writes and commits. */
-    commitTurn(commit: TurnCommit): Promise<CommittedTurn> {
+    commitTurn(commit: TurnCommit, by?: AskingExecution): Promise<CommittedTurn> {
       const { turn, messages, answered } = commit;
       return database.transaction(async (tx) => {
         const [run, row, lastStarted, found, nowMs, parent] = await Promise.all([
@@ -253,6 +268,7 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
         if (!run) throw await noRun(tx, turn.runKey);
         const winner = readAnswer(row);
         if (winner) return { answer: winner, isNew: false };
+        refuseOvertaken(name, run, by);
         if (parent) throw parent.error;
 
         const nodes = content.nodesAfter(turn.head, messages);

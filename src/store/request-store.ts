@@ -4,6 +4,7 @@ import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
 import type { WorkerStore } from './shared-state.js';
 import type {
   AskingExecution,
+  AskingOfCall,
   AttemptRecord,
   CallPage,
   Intervening,
@@ -33,6 +34,7 @@ export abstract class RequestStore implements WorkerStore {
   now = () => this.ask<'now'>('now');
   createRun = (run: Parameters<Store['createRun']>[0]) => this.ask('createRun', run);
   getRun = (runKey: string) => this.ask('getRun', runKey);
+  takeOver = (runKey: string, by: Parameters<Store['takeOver']>[1]) => this.ask('takeOver', runKey, by);
   listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) => this.ask('listRuns', filter);
   finishRun = (runKey: string, result: AgentRunResult, end?: RunEnding) => this.ask('finishRun', runKey, result, end);
   intervene = (change: Intervening) => this.ask('intervene', change);
@@ -44,10 +46,10 @@ export abstract class RequestStore implements WorkerStore {
   getChain = (head: string) => this.ask('getChain', head);
   getTurn = (turn: TurnKey) => this.ask('getTurn', turn);
   countTurnStart = (turn: TurnKey, by?: AskingExecution) => this.ask('countTurnStart', turn, by);
-  commitTurn = (commit: TurnCommit) => this.ask('commitTurn', commit);
+  commitTurn = (commit: TurnCommit, by?: AskingExecution) => this.ask('commitTurn', commit, by);
   listTurns = (runKey: string, after = 0) => this.ask('listTurns', runKey, after);
-  applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering) =>
-    this.ask('applyLedger', key, event, rendered);
+  applyLedger = (key: string, event: LedgerEvent, rendered?: LedgerRendering, by?: AskingOfCall) =>
+    this.ask('applyLedger', key, event, rendered, by);
   recordOutcomes = (outcomes: RecordedOutcome[], by?: AskingExecution) => this.ask('recordOutcomes', outcomes, by);
   getCall = (key: string) => this.ask('getCall', key);
   listCalls = (runKey: string) => this.ask('listCalls', runKey);

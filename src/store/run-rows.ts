@@ -25,7 +25,7 @@ export interface RunRow {
   updated_at_ms: number;
   pinned: string | null;
   ended_by: string | null;
-  asked_at_ms: number;
+  execution: string | null;
 }
 
 export interface InterventionRow {
@@ -54,6 +54,7 @@ export function readRun(row: RunRow): RunRecord {
     head: row.head ?? '',
     status: row.status,
     ...(row.result !== null && { result: JSON.parse(row.result) as AgentRunResult }),
+    ...(row.execution !== null && { execution: row.execution }),
     ...(row.ended_by !== null && { endedBy: row.ended_by }),
     ...(row.pinned !== null && { pinned: JSON.parse(row.pinned) as PinnedRun }),
     startedAtMs: row.started_at_ms,
@@ -114,9 +115,18 @@ export function readTurn(row: TurnRow): { turn: TurnKey; result: CallModelResult
   };
 }
 
-/** Whether a later execution has changed how the run stands. */
-export function isOvertaken(run: RunRow, by: AskingExecution | undefined): boolean {
-  return by !== undefined && by.askedAtMs < run.asked_at_ms;
+/** Throws where the run is not known to be this execution's. */
+export function refuseOvertaken(
+  name: string,
+  run: Pick<RunRow, 'run_key' | 'execution'>,
+  by: AskingExecution | undefined,
+): void {
+  if (by === undefined || run.execution === by.runId) return;
+  const owner = run.execution === null ? "not known to be any execution's" : `that of execution ${run.execution}`;
+  throw new StoreError(
+    'overtaken',
+    `store ${name}: the run ${run.run_key} is ${owner}, so what execution ${by.runId} asks for is refused`,
+  );
 }
 
 export function readIntervention(row: InterventionRow): RecordedIntervention {

@@ -19,9 +19,10 @@ import {
   type CallRow,
   type PagedCallRow,
 } from './call-rows.js';
-import { collected, type TombstoneRow } from './run-rows.js';
+import { collected, refuseOvertaken, type RunRow, type TombstoneRow } from './run-rows.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 import type {
+  AskingOfCall,
   Intervening,
   AttemptRecord,
   CallPage,
@@ -63,6 +64,7 @@ export function callOperations({ db, path }: SqliteDatabase, now: () => number) 
     `SELECT * FROM attempts WHERE key >= :prefix AND key < :prefix || char(0xffff) AND started_at_ms >= :sinceMs
      ORDER BY key, start`,
   );
+  const selectExecution = db.prepare('SELECT run_key, execution FROM runs WHERE run_key = ?');
   const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
 
   function findRow(key: string): LedgerRow | undefined {
@@ -85,7 +87,9 @@ export function callOperations({ db, path }: SqliteDatabase, now: () => number) 
   }
 
   return {
-    applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): LedgerVerdict {
+    applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering, by?: AskingOfCall): LedgerVerdict {
+      const run = by && (selectExecution.get(by.runKey) as Pick<RunRow, 'run_key' | 'execution'> | undefined);
+      if (run) refuseOvertaken(path, run, by);
       const found = findRow(key);
       if (!found && 'call' in event) refuseCollected(event.call.runKey);
       const { write, verdict } = ledgerTransition(key, found, event, now());

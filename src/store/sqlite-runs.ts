@@ -3,7 +3,6 @@ import type { AgentRunResult, RunStatus } from '../contract/run.js';
 import type { RecordedIntervention } from '../contract/intervention.js';
 import {
   collected,
-  isOvertaken,
   missingRun,
   readAnswer,
   readIntervention,
@@ -11,6 +10,7 @@ import {
   readStoredTurn,
   readTombstone,
   readTurn,
+  refuseOvertaken,
   takenBackBy,
   turnAnswer,
   type InterventionRow,
@@ -46,8 +46,8 @@ export function runOperations(
 ) {
   const selectRun = db.prepare('SELECT * FROM runs WHERE run_key = ?');
   const insertRun = db.prepare(
-    `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms, pinned)
-     VALUES (:runKey, :workflowId, :task, :manifestHash, :head, 'running', :now, :now, :pinned)`,
+    `INSERT INTO runs (run_key, workflow_id, task, manifest_hash, head, status, started_at_ms, updated_at_ms, pinned, execution)
+     VALUES (:runKey, :workflowId, :task, :manifestHash, :head, 'running', :now, :now, :pinned, :execution)`,
   );
   const selectRuns = db.prepare(
     `SELECT * FROM runs
@@ -56,18 +56,18 @@ export function runOperations(
   );
   const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
   const updateEnd = db.prepare(
-    `UPDATE runs SET status = ?, result = ?, ended_by = ?, asked_at_ms = max(asked_at_ms, ?), updated_at_ms = ?
-     WHERE run_key = ?`,
+    'UPDATE runs SET status = ?, result = ?, ended_by = ?, updated_at_ms = ? WHERE run_key = ?',
   );
   const reopenEnded = db.prepare(
-    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, asked_at_ms = :askedAtMs, updated_at_ms = :now
-     WHERE run_key = :runKey AND ended_by <> :execution AND asked_at_ms <= :askedAtMs`,
+    `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, updated_at_ms = :now
+     WHERE run_key = :runKey AND ended_by <> :execution`,
   );
   const resumeRun = db.prepare(
     `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, manifest_hash = ?, pinned = ?,
-       asked_at_ms = max(asked_at_ms, ?), updated_at_ms = ?
+       updated_at_ms = ?
      WHERE run_key = ?`,
   );
+  const updateExecution = db.prepare('UPDATE runs SET execution = ? WHERE run_key = ?');
   const selectIntervention = db.prepare('SELECT * FROM interventions WHERE run_key = ? AND id = ?');
   const selectInterventions = db.prepare('SELECT * FROM interventions WHERE run_key = ? ORDER BY ordinal');
   const selectInterventionsSince = db.prepare('SELECT * FROM interventions WHERE at_ms >= ? ORDER BY at_ms, ordinal');
@@ -83,7 +83,7 @@ export function runOperations(
      VALUES (:runKey, :step, :head, :settings, :take, :starts,
        (SELECT coalesce(max(started_order), 0) + 1 FROM turns WHERE run_key = :runKey))
      ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
-       SET starts = starts + 1, started_order = excluded.started_order
+       SET starts = starts + 1, started_order = iif(result IS NULL, excluded.started_order, started_order)
      RETURNING starts`,
   );
   const selectTurn = db.prepare(`SELECT * FROM turns WHERE ${thisTurn}`);
@@ -130,6 +130,7 @@ export function runOperations(
         head: head === '' ? null : head,
         now: now(),
         pinned: run.pinned ? JSON.stringify(run.pinned) : null,
+        execution: run.by?.runId ?? null,
       });
       return readRun(existingRun(run.runKey));
     },
@@ -137,6 +138,14 @@ export function runOperations(
     getRun(runKey: string): RunRecord | undefined {
       const row = selectRun.get(runKey) as RunRow | undefined;
       return row && readRun(row);
+    },
+
+    takeOver(runKey: string, { runId, after }: Parameters<Store['takeOver']>[1]): boolean {
+      const { execution } = existingRun(runKey);
+      if (execution === runId) return true;
+      if (execution !== (after ?? null)) return false;
+      updateExecution.run(runId, runKey);
+      return true;
     },
 
     getTombstone(runKey: string): Tombstone | undefined {
@@ -153,33 +162,32 @@ export function runOperations(
       return (rows as unknown as RunRow[]).map(readRun);
     },
 
-    finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): boolean {
-      if (isOvertaken(existingRun(runKey), by)) return false;
+    finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): void {
+      refuseOvertaken(path, existingRun(runKey), by);
       calls.recordOutcomes(refused);
-      updateEnd.run(result.status, JSON.stringify(result), by?.runId ?? null, by?.askedAtMs ?? 0, now(), runKey);
-      return true;
+      updateEnd.run(result.status, JSON.stringify(result), by?.runId ?? null, now(), runKey);
     },
 
-    recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): boolean {
-      const overtaken = outcomes.filter(({ runKey }) => {
+    recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): void {
+      for (const { runKey } of outcomes) {
         const run = selectRun.get(runKey) as RunRow | undefined;
-        return run && isOvertaken(run, by);
-      });
-      calls.recordOutcomes(outcomes.filter((outcome) => !overtaken.includes(outcome)));
-      return overtaken.length === 0;
+        if (run) refuseOvertaken(path, run, by);
+      }
+      calls.recordOutcomes(outcomes);
     },
 
     intervene({ runKey, intervention, run, ledger }: Intervening): IntervenedRun {
-      existingRun(runKey);
+      const found = existingRun(runKey);
       const before = selectIntervention.get(runKey, intervention.id) as InterventionRow | undefined;
       if (before) return { status: 'recorded', intervention: readIntervention(before) };
+      refuseOvertaken(path, found, run?.by);
       const refused = calls.applyAll(ledger);
       if (refused) return { status: 'refused', ...refused };
       const atMs = now();
       insertIntervention.run({ runKey, id: intervention.id, now: atMs, text: JSON.stringify(intervention) });
       if (run) {
         content.putManifest(run.manifest);
-        resumeRun.run(run.manifest.hash, JSON.stringify(run.pinned), run.by?.askedAtMs ?? 0, atMs, runKey);
+        resumeRun.run(run.manifest.hash, JSON.stringify(run.pinned), atMs, runKey);
       }
       return { status: 'recorded', intervention: { ...intervention, atMs } };
     },
@@ -198,17 +206,18 @@ export function runOperations(
 
     countTurnStart(turn: TurnKey, by?: AskingExecution): number {
       const { runKey } = turn;
-      existingRun(runKey);
-      if (by) reopenEnded.run({ runKey, execution: by.runId, askedAtMs: by.askedAtMs, now: now() });
+      refuseOvertaken(path, existingRun(runKey), by);
+      if (by) reopenEnded.run({ runKey, execution: by.runId, now: now() });
       return Number(countStart.get({ ...turnKey(turn), starts: 1 })?.['starts']);
     },
 
-    commitTurn(commit: TurnCommit): CommittedTurn {
+    commitTurn(commit: TurnCommit, by?: AskingExecution): CommittedTurn {
       const { turn } = commit;
       const run = existingRun(turn.runKey);
       const row = findTurn(turn);
       const winner = readAnswer(row);
       if (winner) return { answer: winner, isNew: false };
+      refuseOvertaken(path, run, by);
       if (!row) countStart.run({ ...turnKey(turn), starts: 0 });
 
       const head = content.appendNodes(turn.head, commit.messages);

@@ -151,6 +151,12 @@ export const MIGRATIONS: readonly string[] = [
   -- that, and that arrives late, changes nothing.
   ALTER TABLE runs ADD COLUMN asked_at_ms INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- The execution (Temporal's run id) that has the run; NULL where it is not known, and the server has to be asked. Times
+  -- were no order of executions: an activity that a reset carries over keeps the time at which it was scheduled first.
+  ALTER TABLE runs ADD COLUMN execution TEXT;
+  ALTER TABLE runs DROP COLUMN asked_at_ms;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -18,6 +18,8 @@ export interface RunRecord {
   head: string;
   status: RunStatus;
   result?: AgentRunResult;
+  /** The execution (Temporal's run id) that has the run; absent where it is not known. */
+  execution?: string;
   /** The execution (Temporal's run id) that wrote the end; absent while the run goes on. */
   endedBy?: string;
   /** Absent in runs that an older version started. */
@@ -28,14 +30,19 @@ export interface RunRecord {
 }
 
 /**
- * The execution that asks for a change of how its run stands. Requests count in the order in which the Temporal server
- * scheduled them, not in that of their arrival: a late one, of an execution that another has followed, changes nothing.
+ * The execution that asks for a change of how its run stands. A run is one execution's at a time: the first one's from its
+ * start, and a later one's (after a reset, a retry, continue-as-new) as soon as that has taken it over. What an execution
+ * asks for that does not have the run is rejected as `overtaken`, and nothing is written. That says no more than it does:
+ * whoever asked may be left over from before, or may be the newest, which the Temporal server knows (`takeOver`).
  */
 export interface AskingExecution {
   /** Temporal's run id. */
   runId: string;
-  /** When the server scheduled the activity for the first time; epoch milliseconds on the server's clock. */
-  askedAtMs: number;
+}
+
+/** Whose event it is that concerns a call of this run. */
+export interface AskingOfCall extends AskingExecution {
+  runKey: string;
 }
 
 /** Identifies a model turn: the same question is answered once. */
@@ -193,8 +200,17 @@ export interface Store {
     manifest: Manifest;
     pinned?: PinnedRun;
     messages: TranscriptMessage[];
+    /** The execution that starts the run, and has it. */
+    by?: AskingExecution;
   }): Promise<RunRecord>;
   getRun(runKey: string): Promise<RunRecord | undefined>;
+  /**
+   * Gives the run to the execution `runId`, where it is still that of `after` (`undefined`: where none is known to have it);
+   * returns whether it has it now. To be asked by an execution of which the server has said that it is open, and said so
+   * _after_ `after` was read. Of the executions of one workflow id only the newest is ever open, so whoever had the run then
+   * is an earlier one; and a later one that took it over meanwhile keeps it. Rejects with `missing_run`.
+   */
+  takeOver(runKey: string, by: AskingExecution & { after: string | undefined }): Promise<boolean>;
   /**
    * What is left of a run that garbage collection took. Whatever would write something new of such a run (its root, a turn, a
    * call) rejects with `collected`: an empty ledger would run its calls again.
@@ -204,13 +220,13 @@ export interface Store {
   listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
   /**
    * Writes the run's end, which execution it was that ended, and the outcomes that the workflow refused in its last step, as
-   * `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again. Returns false, and writes
-   * nothing, where a later execution has gone on with the run or ended it. Rejects with `missing_run`.
+   * `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again. Rejects with `missing_run` or
+   * `overtaken`.
    */
-  finishRun(runKey: string, result: AgentRunResult, end?: RunEnding): Promise<boolean>;
+  finishRun(runKey: string, result: AgentRunResult, end?: RunEnding): Promise<void>;
   /**
    * Records what a person decided about a run and carries it out. First write wins: the same intervention asked again is
-   * returned as it was recorded, and changes nothing. Rejects with `missing_run`.
+   * returned as it was recorded, and changes nothing. Rejects with `missing_run`, or `overtaken` by `run.by`.
    */
   intervene(change: Intervening): Promise<IntervenedRun>;
   /** Oldest first. */
@@ -229,8 +245,11 @@ export interface Store {
   getTurn(turn: TurnKey): Promise<StoredTurn>;
   /**
    * Counts a start of the turn and returns the count, this one included. Starting a turn also says that the run has gone
-   * this way: the turn started last is the one whose commit moves the run's head. A run that an earlier execution has ended
-   * goes on: after a reset it is `running` again. Rejects with `missing_run`.
+   * this way: the turn started last is the one whose commit moves the run's head. One that has its answer is counted and no
+   * more: an attempt that was stopped before this and woke up must not hold up the turns that came after.
+   *
+   * A run that an earlier execution has ended goes on: after a reset it is `running` again. Rejects with `missing_run`, or
+   * `overtaken`: an execution that is left over does not turn the run back to its own way.
    */
   countTurnStart(turn: TurnKey, by?: AskingExecution): Promise<number>;
   /**
@@ -239,9 +258,11 @@ export interface Store {
    *
    * The head moves to the new node only where the run has started no other turn since. So after a workflow reset the branch
    * asked last has the head, and a zombie of the branch left behind keeps its answer and moves nothing. A turn that was
-   * never counted as started counts as started now. Rejects with `missing_run` or `missing_node`.
+   * never counted as started counts as started now. Rejects with `missing_run`, `missing_node`, or
+   * `overtaken` where the turn has no answer yet: what a call that was answered at once got from an execution that is left over
+   * must not become the outcome of the same call of a later one, which may be running.
    */
-  commitTurn(commit: TurnCommit): Promise<CommittedTurn>;
+  commitTurn(commit: TurnCommit, by?: AskingExecution): Promise<CommittedTurn>;
   /**
    * The committed turns of a run in the order of their commits, with the store's time of each. `after` leaves out that
    * many from the beginning: who knows the first ones reads only what is new.
@@ -255,14 +276,18 @@ export interface Store {
    *
    * `rendered` is stored with the outcome that a `settle`, `seal` or `resolve` writes, in the same transaction; it is dropped where the
    * event writes none, so the caller shows the model what `getCall` returns.
+   *
+   * With `by`, which belongs to the events that nobody's token protects (`claim`, the `begin` of a read, `seal`, those of
+   * agents' calls), it rejects with `overtaken` where the run is another execution's: so an execution has the run before a
+   * body of its own begins, and what is left over of a former one can neither take the call nor end it.
    */
-  applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering): Promise<LedgerVerdict>;
+  applyLedger(key: string, event: LedgerEvent, rendered?: LedgerRendering, by?: AskingOfCall): Promise<LedgerVerdict>;
   /**
    * Stores outcomes that no body ran for (refused by the workflow), as `sealed` rows. A key that has an outcome keeps it; a
-   * key that somebody holds is sealed, so that a late result changes nothing. Returns false, and leaves out the outcomes
-   * concerned, where a later execution has gone on with the run: it may have the same calls run.
+   * key that somebody holds is sealed, so that a late result changes nothing. Rejects with `overtaken` where one of the runs
+   * is another execution's: that may have the same calls run.
    */
-  recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): Promise<boolean>;
+  recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): Promise<void>;
   getCall(key: string): Promise<CallRecord | undefined>;
   /** In the order of the calls. */
   listCalls(runKey: string): Promise<CallRecord[]>;
@@ -296,6 +321,7 @@ export interface Store {
 /**
  * - `unavailable`: the store cannot be reached, written or locked now; the same request may succeed later.
  * - `missing_run`, `missing_node`: this store does not have what the request is about; often it is another store.
+ * - `overtaken`: the run is not known to be the asking execution's (`AskingExecution`).
  * - `collected`: the run was closed for longer than it is kept; only its tombstone is left.
  * - `moved`: this store was copied to another place, which has taken over its identity.
  * - `invalid`: the request itself cannot be stored; a programming error.
@@ -305,6 +331,7 @@ export type StoreErrorCode =
   | 'newer_schema'
   | 'missing_run'
   | 'missing_node'
+  | 'overtaken'
   | 'collected'
   | 'corrupt'
   | 'closed'

@@ -38,8 +38,8 @@ const limits = { steps: 9, calls: null, tokens: null, costUsd: null, wallTimeMs:
 const pinned = { limits, loopPolicy: { equalCalls: 2, onExhausted: 'stop' } as const };
 const settling = { kind: 'resolution', by: 'ada', callId: 'c1.0', key: 'k1', happened: true } as const;
 
-/** The `n`th execution of a run, asking at second `n`. */
-const execution = (n: number) => ({ runId: `execution-${n}`, askedAtMs: n * 1_000 });
+/** The `n`th execution of a run. */
+const execution = (n: number) => ({ runId: `execution-${n}` });
 
 const child = fileURLToPath(new URL('./store-child.ts', import.meta.url));
 
@@ -150,35 +150,113 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
       });
 
       test('ends with the outcomes that the workflow refused, and which execution it was', async () => {
-        await store.createRun(runOf('r1'));
+        await store.createRun({ ...runOf('r1'), by: execution(1) });
         const refused = [recordedOf('k1', 'r1', 'c1.0')];
-        expect(await store.finishRun('r1', endOf('capped'), { by: execution(1), refused })).toBe(true);
+        await store.finishRun('r1', endOf('capped'), { by: execution(1), refused });
         expect(await store.getRun('r1')).toMatchObject({ status: 'capped', endedBy: 'execution-1' });
         expect(await store.getCall('k1')).toMatchObject({ row: { state: 'sealed' }, rendered: rendered('refused') });
       });
 
-      test('keeps to its latest execution, whatever arrives late of those before', async () => {
-        const { manifestHash } = await store.createRun(runOf('r1'));
-        const manifest = { hash: manifestHash, tools: [] };
-        const late = { by: execution(1), refused: [recordedOf('k1', 'r1', 'c1.0')] };
-        // The first one was stopped before it wrote its end, and a person had the run go on.
-        await store.intervene({
-          runKey: 'r1',
-          intervention: { ...settling, id: 'i1' },
-          run: { manifest, pinned, by: execution(2) },
-          ledger: [],
+      describe('that an execution has', () => {
+        const manifest = { hash: 'manifest-1', tools: [] };
+        const retry = { intervention: { ...settling, id: 'i1' }, ledger: [] };
+        let root: string;
+        beforeEach(async () => {
+          root = (await store.createRun({ ...runOf('r1'), by: execution(1) })).head;
         });
-        expect(await store.finishRun('r1', endOf('failed'), late)).toBe(false);
-        expect(await store.getRun('r1')).toMatchObject({ status: 'running' });
-        expect(await store.recordOutcomes(late.refused, execution(1))).toBe(false);
-        expect(await store.getCall('k1')).toBeUndefined();
-        expect(await store.recordOutcomes([recordedOf('k2', 'r1', 'c1.1')], execution(2))).toBe(true);
-        expect(await store.getCall('k2')).toMatchObject({ row: { state: 'sealed' } });
 
-        expect(await store.finishRun('r1', endOf('completed'), { by: execution(2) })).toBe(true);
-        expect(await store.finishRun('r1', endOf('failed'), late)).toBe(false);
-        await store.countTurnStart(turnOf('r1', 1, ''), execution(1));
-        expect(await store.getRun('r1')).toMatchObject({ status: 'completed', endedBy: 'execution-2' });
+        const take = (n: number, after: number | undefined) =>
+          store.takeOver('r1', { ...execution(n), after: after === undefined ? undefined : execution(after).runId });
+
+        test('are the first one’s from the start, and another’s once that has taken them over', async () => {
+          expect(await store.getRun('r1')).toMatchObject({ execution: 'execution-1' });
+          // A second start, of an execution that is left over, does not take it back.
+          await store.createRun({ ...runOf('r1'), by: execution(0) });
+          expect(await take(2, 1)).toBe(true);
+          expect(await store.getRun('r1')).toMatchObject({ execution: 'execution-2', status: 'running' });
+          expect(await take(2, 1)).toBe(true);
+        });
+
+        test('are not taken over by one that looked before somebody else took them', async () => {
+          expect(await take(3, 1)).toBe(true);
+          expect(await take(2, 1)).toBe(false);
+          expect(await store.getRun('r1')).toMatchObject({ execution: 'execution-3' });
+          await expectCode(store.takeOver('r9', { ...execution(1), after: undefined }), 'missing_run', /r9/);
+        });
+
+        test('are nobody’s where an older version began them, until somebody takes them over', async () => {
+          await store.createRun(runOf('r2'));
+          expect(await store.getRun('r2')).not.toHaveProperty('execution');
+          await expectCode(
+            store.finishRun('r2', endOf('failed'), { by: execution(1) }),
+            'overtaken',
+            /r2 is not known/,
+          );
+          expect(await store.takeOver('r2', { ...execution(1), after: 'execution-0' })).toBe(false);
+          expect(await store.takeOver('r2', { ...execution(1), after: undefined })).toBe(true);
+          await store.finishRun('r2', endOf('failed'), { by: execution(1) });
+        });
+
+        test('refuse whatever arrives late of one before, and change nothing for it', async () => {
+          const turn = turnOf('r1', 1, root);
+          expect(await store.countTurnStart(turn, execution(1))).toBe(1);
+          await take(2, 1);
+          const refused = [recordedOf('k1', 'r1', 'c1.0')];
+          const late = { by: execution(1), refused };
+          const before = await store.getRun('r1');
+          for (const asked of [
+            () => store.finishRun('r1', endOf('failed'), late),
+            () => store.recordOutcomes(refused, execution(1)),
+            () => store.countTurnStart(turn, execution(1)),
+            () => store.commitTurn(commitOf(turn, 'late', refused), execution(1)),
+            () => store.intervene({ runKey: 'r1', ...retry, run: { manifest, pinned, by: execution(1) } }),
+          ]) {
+            await expectCode(asked(), 'overtaken', /r1 is that of execution execution-2.*execution-1 asks/);
+          }
+          expect(await store.getRun('r1')).toEqual(before);
+          expect(await store.getCall('k1')).toBeUndefined();
+          expect(await store.listTurns('r1')).toEqual([]);
+          expect(await store.listInterventions('r1')).toEqual([]);
+
+          await store.intervene({ runKey: 'r1', ...retry, run: { manifest, pinned, by: execution(2) } });
+          await store.recordOutcomes(refused, execution(2));
+          expect(await store.getCall('k1')).toMatchObject({ row: { state: 'sealed' } });
+          expect(await store.countTurnStart(turn, execution(2))).toBe(2);
+          await store.finishRun('r1', endOf('completed'), { by: execution(2) });
+          await expectCode(store.finishRun('r1', endOf('failed'), late), 'overtaken', /execution-2/);
+          await expectCode(store.countTurnStart(turn, execution(1)), 'overtaken', /execution-2/);
+          expect(await store.getRun('r1')).toMatchObject({ status: 'completed', endedBy: 'execution-2' });
+        });
+
+        test('let only the one that has them claim and seal its calls', async () => {
+          const on = eventsFor('r1', 'c1.0');
+          const by = (n: number) => ({ ...execution(n), runKey: 'r1' });
+          const sealing = on.seal(failed('k1', 'c1.0'), failed('k1', 'c1.0'));
+          await take(2, 1);
+          for (const event of [on.claim('zombie'), sealing]) {
+            await expectCode(store.applyLedger('k1', event, undefined, by(1)), 'overtaken', /execution-2/);
+          }
+          expect(await store.getCall('k1')).toBeUndefined();
+          expect(await store.applyLedger('k1', on.claim('t'), undefined, by(2))).toMatchObject({ type: 'granted' });
+          await expectCode(store.applyLedger('k1', sealing, undefined, by(1)), 'overtaken', /execution-2/);
+          expect(await store.applyLedger('k1', on.begin('t'))).toMatchObject({ type: 'accepted' });
+          // Calls of a run that the store does not have are nobody's.
+          const unknown = { ...execution(1), runKey: 'r9' };
+          expect(await store.applyLedger('k9', on.claim('t'), undefined, unknown)).toMatchObject({ type: 'granted' });
+        });
+
+        test('keep the head with the one that has them, whatever turn another starts or answers late', async () => {
+          const zombie = turnOf('r1', 1, root);
+          await store.countTurnStart(zombie, execution(1));
+          await take(2, 1);
+          const again = turnOf('r1', 1, root, { settings: 's2' });
+          await store.countTurnStart(again, execution(2));
+          await expectCode(store.countTurnStart(zombie, execution(1)), 'overtaken', /execution-2/);
+          const { answer } = await store.commitTurn(commitOf(again, 'the newest says'), execution(2));
+          expect((await store.getRun('r1'))?.head).toBe(answer.head);
+          // An answer that is there is told to anybody.
+          expect(await store.commitTurn(commitOf(again, 'late'), execution(1))).toEqual({ answer, isNew: false });
+        });
       });
 
       test('names the run that it does not have', async () => {
@@ -234,7 +312,11 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
       }
 
       test('are recorded with what they change: the call is open again, the run running, with other tools and limits', async () => {
-        await store.createRun({ ...runOf('r1'), pinned: { ...pinned, limits: { ...limits, steps: 1 } } });
+        await store.createRun({
+          ...runOf('r1'),
+          by: execution(1),
+          pinned: { ...pinned, limits: { ...limits, steps: 1 } },
+        });
         const on = await failedCall('k1');
         await store.finishRun('r1', endOf('failed'), { by: execution(1) });
         expect(await store.getRun('r1')).toMatchObject({ status: 'failed', endedBy: 'execution-1' });
@@ -322,13 +404,13 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
 
     describe('model turns', () => {
       test('that another execution starts take back the run’s end; those of the one that ended do not', async () => {
-        const run = await store.createRun(runOf('r2'));
+        const run = await store.createRun({ ...runOf('r2'), by: execution(1) });
         await store.finishRun('r2', endOf('failed'), { by: execution(1) });
         await store.countTurnStart(turnOf('r2', 1, run.head), execution(1));
         expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
+        await store.takeOver('r2', { ...execution(2), after: execution(1).runId });
+        expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
         await store.countTurnStart(turnOf('r2', 1, run.head), execution(2));
-        expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
-        expect(await store.finishRun('r2', endOf('failed'), { by: execution(1) })).toBe(false);
         expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
       });
 
@@ -409,6 +491,17 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         expect((await store.listTurns('r1')).map(({ result }) => result.text)).toEqual(['one', 'another way', 'late']);
         expect((await store.listTurns('r1', 1)).map(({ result }) => result.text)).toEqual(['another way', 'late']);
         expect(await store.listTurns('r1', 3)).toEqual([]);
+      });
+
+      test('gives the head to the turn after one that a late attempt starts again', async () => {
+        const first = turnOf('r1', 1, root);
+        await store.countTurnStart(first);
+        const { answer: one } = await store.commitTurn(commitOf(first, 'one'));
+        const second = turnOf('r1', 2, one.head);
+        await store.countTurnStart(second);
+        expect(await store.countTurnStart(first)).toBe(2);
+        const { answer: two } = await store.commitTurn(commitOf(second, 'two'));
+        expect((await store.getRun('r1'))?.head).toBe(two.head);
       });
 
       test('moves the head neither back nor aside for a question that was asked before', async () => {

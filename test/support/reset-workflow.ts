@@ -3,13 +3,19 @@ import type { Client } from '@temporalio/client';
 
 /**
  * `temporal workflow reset` of the workflow's latest execution, to the workflow task that scheduled an activity or, for
- * `start`, to the first one. Returns the new execution's run id.
+ * `start`, to the first one or, for `signal`, to the one that the first signal led to: what was scheduled before it and had not
+ * ended is carried over. Returns the new execution's run id.
  */
 export async function resetWorkflow(client: Client, workflowId: string, to: string): Promise<string> {
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
   const first = events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventId;
   const scheduled = events?.find((event) => event.activityTaskScheduledEventAttributes?.activityId === to);
-  const taskId = to === 'start' ? first : scheduled?.activityTaskScheduledEventAttributes?.workflowTaskCompletedEventId;
+  const signal = events?.findIndex((event) => event.workflowExecutionSignaledEventAttributes) ?? -1;
+  const signalled = events?.find(
+    (event, index) => index > signal && event.workflowTaskCompletedEventAttributes,
+  )?.eventId;
+  const named: Record<string, typeof first> = { start: first, ...(signal >= 0 ? { signal: signalled } : {}) };
+  const taskId = named[to] ?? scheduled?.activityTaskScheduledEventAttributes?.workflowTaskCompletedEventId;
   if (!taskId) throw new Error(`the history of ${workflowId} does not schedule ${to}`);
   const { runId } = await client.workflowService.resetWorkflowExecution({
     namespace: client.options.namespace,

@@ -9,6 +9,7 @@ import type { Strikes } from './strikes.js';
 
 /** Rows of the matrix in test/crash/README.md by the moment at which a worker dies. */
 const rows: Record<Moment, string> = {
+  activity: '2 polled and not begun',
   'before-claim': '2 polled and not begun',
   claimed: '2 polled and not begun',
   confirmed: '3 before send',

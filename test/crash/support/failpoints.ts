@@ -7,6 +7,8 @@ import { Claim } from '../../../src/activities/claim.js';
 import { ConversationCache } from '../../../src/activities/conversation-cache.js';
 
 export type Moment =
+  /** An activity was handed to the worker, nothing of it is done; `tool` is the activity's type. */
+  | 'activity'
   /** Polled, nothing asked of the ledger yet. */
   | 'before-claim'
   | 'claimed'
@@ -34,9 +36,9 @@ export type Moment =
 
 export interface Failpoint {
   at: Moment;
-  /** Only in calls of this tool. */
+  /** Only in calls of this tool; at `activity`, in activities of this type. */
   tool?: string;
-  /** `pause` holds only this call, until the worker is told to resume; it is for moments before the body. */
+  /** `pause` holds only this call or turn, until the worker is told to resume; it is for moments before the body. */
   action: 'kill' | 'stop' | 'pause' | { blockMs: number };
   /** How often; default once. */
   times?: number;
@@ -76,14 +78,14 @@ export function resumePaused(): void {
 }
 
 /** As `reach`, at a moment where the call can wait. */
-async function pass(at: Moment, tool: string): Promise<void> {
+export async function pass(at: Moment, tool?: string): Promise<void> {
   const paused = armed.find((one) => one.at === at && one.tool === tool && one.action === 'pause');
   if (!paused) {
     reach(at, tool);
     return;
   }
   armed = armed.filter((one) => one !== paused);
-  process.stderr.write(`failpoint ${at} ${tool} "pause"\n`);
+  process.stderr.write(`failpoint ${at} ${tool ?? ''} "pause"\n`);
   await resume.promise;
 }
 

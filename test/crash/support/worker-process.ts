@@ -12,7 +12,7 @@ import { resolveConfig } from '../../../src/config/resolve-config.js';
 import type { StoreChoice } from '../../../src/store/store-choice.js';
 import { createWorker } from '../../../src/worker.js';
 import type { Arrival, BackendStep, OracleRequest } from './oracle.js';
-import { arm, installFailpoints, reach, resumePaused, type Failpoint } from './failpoints.js';
+import { arm, installFailpoints, pass, reach, resumePaused, type Failpoint } from './failpoints.js';
 import '../../support/quiet-runtime.js';
 
 export interface WorkerSettings {
@@ -34,6 +34,8 @@ export interface WorkerSettings {
   keyTtlMs?: number;
   /** How long an open breaker keeps calls off. Default 30 s. */
   breakerCoolDownMs?: number;
+  /** What its model says instead of any text of the script. */
+  says?: string;
   /** Limit of the tool `read`. Default none. */
   readsPerMinute?: number;
   /** Workflows that it keeps in memory. Default the SDK's. */
@@ -156,23 +158,24 @@ const tools = [
 /** The run's task holds its script: the model is a function of the conversation alone. */
 const model = scriptedModel({
   name: 'crash',
-  turns: (conversation) => {
-    reach('model-asked');
+  turns: async (conversation) => {
+    await pass('model-asked');
     const script = JSON.parse(conversation.task) as ScriptedReply[];
     const reply = script[conversation.turn];
     if (!reply) throw new Error(`the script has ${script.length} turns and was asked for another`);
     process.send?.({ asked: conversation.turn });
     reach('model-answered');
-    return reply;
+    return settings.says !== undefined && reply.text !== undefined ? { ...reply, text: settings.says } : reply;
   },
 });
 
-/** So that tests see what a process that woke up was refused; the server ignores its word. */
-async function tellingFailures(
+/** A moment of every activity; and tests see what a process that woke up was refused, whose word the server ignores. */
+async function watchingActivities(
   input: ActivityExecuteInput,
   next: (input: ActivityExecuteInput) => Promise<unknown>,
 ): Promise<unknown> {
   try {
+    await pass('activity', Context.current().info.activityType);
     return await next(input);
   } catch (error) {
     process.stderr.write(`${Context.current().info.activityType} failed: ${String(error)}\n`);
@@ -206,7 +209,7 @@ const worker = await createWorker({
   temporal: {
     workflowBundle: { codePath: settings.bundlePath },
     shutdownGraceTime: settings.shutdownGraceMs,
-    interceptors: { activity: [() => ({ inbound: { execute: tellingFailures } })] },
+    interceptors: { activity: [() => ({ inbound: { execute: watchingActivities } })] },
     ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
     // A stopped process still has its polls at the server, which hands it a task for each of them, to be timed out.
     maxConcurrentActivityTaskPolls: 1,
