@@ -81,9 +81,10 @@ describe.concurrent('an execution that another has followed', { timeout: 90_000 
     const perdure = perdureOf(bench);
     await perdure.resolve(await perdure.get(run.runKey), 'c1.0', { happened: true });
     await bench.oracle.mode('once', { type: 'commit-then-hold' });
-    await bench.worker();
-    // This time the first call is known to have happened, so the second is not skipped.
+    // This time the first call is known to have happened, so the second is not skipped. No worker before that: it would be
+    // given the sleeper's turn.
     await resetWorkflow(bench.client, run.handle.workflowId, 'c1.0');
+    await bench.worker();
     await until(async () => (await bench.oracle.held()) === 1, 'the backend holds the second call');
     await woken(sleeper);
     expect(await ends(run)).toEqual(['succeeded', undefined]);
@@ -100,7 +101,9 @@ describe.concurrent('an execution that another has followed', { timeout: 90_000 
     const worker = await bench.worker([{ at: 'activity', tool: 'settleCall', action: 'pause' }]);
     // Nobody takes the call, so that its activity ends without an outcome when the run is cancelled.
     const run = await bench.runCalls('elsewhere');
-    await until(async () => (await bench.store.listTurns(run.runKey)).length === 1, 'the model has asked for the call');
+    const isWaiting = async (): Promise<boolean> =>
+      (await run.handle.describe()).raw.pendingActivities?.some(({ activityId }) => activityId === 'c1.0') === true;
+    await until(isWaiting, 'the call waits for a worker');
     await run.handle.cancel();
     await worker.reached('failpoint activity settleCall');
     await run.handle.terminate('the test wants it');
