@@ -315,7 +315,11 @@ function checkFinalState(run: RunEvidence, planned: PlannedCall, row: StoredCall
   const hasFailed = row.attempts.some(({ failure }) => failure !== null);
   const isUntold = row.attempts.length < row.starts || row.attempts.some(({ failure }) => failure === null);
   if (lostEnds.includes(end) && (hasFailed || isUntold || row.starts > planned.starts)) return;
-  if (end === 'skipped' && siblings.some((call) => endOf(call) === 'outcome_unknown')) return;
+  // Also after a call that was cancelled and may have happened: a retry does not ask for what may rest on it.
+  const followsUnknown = siblings.some(
+    (call) => call.tool.startsWith('once') && callPosition(call.callId)[1] < index && effectStateOf(call) === 'unknown',
+  );
+  if (end === 'skipped' && (followsUnknown || siblings.some((call) => endOf(call) === 'outcome_unknown'))) return;
   if (planned.ended === 'skipped' && !siblings.some((call) => endOf(call) === 'outcome_unknown')) return;
   if (planned.ended === 'skipped' && (end === 'succeeded' || lostEnds.includes(end))) return;
   const failuresOfTool = run.calls.filter((call) => call.tool === row.tool && lostEnds.includes(endOf(call))).length;
