@@ -43,7 +43,7 @@ export type { HiddenRetryFigures } from './stats/retry-owners.js';
 export type { RetriedRequest, SeenRequests } from './contract/seen-requests.js';
 export type { PostgresTls } from './store/postgres-address.js';
 export type { BlobChoice, PostgresChoice, S3Choice, SqliteChoice, StoreChoice } from './store/store-choice.js';
-export type { AttemptRecord } from './store/store.js';
+export type { AttemptRecord } from './store/records.js';
 export { defineTool } from './tools/define-tool.js';
 export { HttpAnswerError, HttpRequestError } from './tools/http-errors.js';
 export { httpTool, type HttpMethod, type HttpQuery, type HttpToolOptions } from './tools/http-tool.js';

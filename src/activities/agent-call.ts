@@ -11,7 +11,7 @@ import type { AgentRunResult } from '../contract/run.js';
 import { ledgerEffect } from '../policy/ledger-effect.js';
 import type { LedgerRow } from '../contract/ledger.js';
 import { normalizeResult } from '../results/normalize-result.js';
-import { StoreError } from '../store/store.js';
+import { StoreError } from '../store/store-error.js';
 import { partial } from '../tools/results.js';
 import { asLatestOfCall } from './asking-execution.js';
 import { prepareAttempt } from './attempt.js';

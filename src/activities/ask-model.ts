@@ -10,7 +10,7 @@ import { describeFailure } from '../policy/model-message.js';
 import { decideRetry } from '../policy/retry-rule.js';
 import { turnAttemptKey } from '../policy/turn-attempt-key.js';
 import { attemptFailed, cancelled, notReady, turnFailed } from '../temporal/failure-mapper.js';
-import type { TurnKey } from '../store/store.js';
+import type { TurnKey } from '../store/records.js';
 import { RequestWatch } from './request-watch.js';
 import { runBody } from './run-body.js';
 import type { Services } from './services.js';

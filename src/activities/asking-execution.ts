@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { StoreError } from '../store/store.js';
-import type { AskingExecution, AskingOfCall } from '../store/store.js';
+import { StoreError } from '../store/store-error.js';
+import type { AskingExecution, AskingOfCall } from '../store/records.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import type { Services } from './services.js';
 

@@ -12,7 +12,7 @@ import type { RenderContext } from '../policy/render-outcome.js';
 import { lostAnswer, maxAttemptsOf } from '../policy/retry-rule.js';
 import { kindOfOutput, shapeFailureOutput, verbatimTokens } from '../results/failure-output.js';
 import { bytesPerToken } from '../results/tokens.js';
-import type { RecordedOutcome, RenderedMessage } from '../store/store.js';
+import type { RecordedOutcome, RenderedMessage } from '../store/records.js';
 import type { Tool } from '../tools/tool.js';
 import { asLatestOfCall } from './asking-execution.js';
 import type { Services } from './services.js';

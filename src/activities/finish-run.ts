@@ -1,6 +1,6 @@
 import type { FinishRunInput } from '../contract/activities.js';
-import type { RecordedOutcome } from '../store/store.js';
-import { StoreError } from '../store/store.js';
+import type { RecordedOutcome } from '../store/records.js';
+import { StoreError } from '../store/store-error.js';
 import { asLatest } from './asking-execution.js';
 import { CallRecorder } from './call-recorder.js';
 import type { Services } from './services.js';

@@ -1,7 +1,7 @@
 import type { CallArguments } from '../contract/call.js';
 import type { JsonObject } from '../contract/json.js';
 import type { Store } from '../store/store.js';
-import { StoreError } from '../store/store.js';
+import { StoreError } from '../store/store-error.js';
 
 /** The arguments in full. Rejects with a `StoreError` that names the body where it is gone. */
 export async function loadArguments(store: Store, args: CallArguments): Promise<JsonObject> {

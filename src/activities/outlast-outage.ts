@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreError } from '../store/store.js';
+import { StoreError } from '../store/store-error.js';
 
 /** Within the activity's overhead (30 s), which the server allows besides the body's own time. */
 const patienceMs = 20_000;

@@ -1,6 +1,6 @@
 import type { TakenBack } from '../contract/intervention.js';
 import type { ReopenedCall } from '../policy/resume-run.js';
-import type { Intervening } from '../store/store.js';
+import type { Intervening } from '../store/records.js';
 
 /** A call changed between reading and writing: another look is due at once. */
 export const changedMeanwhileMs = 200;

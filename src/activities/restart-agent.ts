@@ -3,7 +3,7 @@ import type { Manifest } from '../contract/manifest.js';
 import type { PinnedRun } from '../contract/intervention.js';
 import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planRestart } from '../policy/resume-run.js';
-import type { RunRecord } from '../store/store.js';
+import type { RunRecord } from '../store/records.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { askingExecution, takeRun } from './asking-execution.js';
 import { changedMeanwhileMs, reopening, takenBack } from './reopen-calls.js';

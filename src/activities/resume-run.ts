@@ -8,7 +8,7 @@ import { newRun } from '../policy/new-run.js';
 import { ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
 import type { ResumePlan } from '../policy/resume-run.js';
-import type { CallRecord, RunRecord } from '../store/store.js';
+import type { CallRecord, RunRecord } from '../store/records.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { summarizeManifest } from '../tools/manifest.js';
 import { askingExecution, takeRun } from './asking-execution.js';

@@ -2,7 +2,8 @@ import type { PaidCall, RunCounters } from '../contract/run.js';
 import { chargeAgent, childRunKey } from '../policy/agent-budget.js';
 import { keyOf } from '../policy/prepared-call.js';
 import { noCounters } from '../policy/run-budget.js';
-import type { CallRecord, Store } from '../store/store.js';
+import type { CallRecord } from '../store/records.js';
+import type { Store } from '../store/store.js';
 
 type StoredTurn = Awaited<ReturnType<Store['listTurns']>>[number];
 

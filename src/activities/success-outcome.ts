@@ -4,7 +4,8 @@ import type { LedgerRow } from '../contract/ledger.js';
 import { renderOutcome } from '../policy/render-outcome.js';
 import type { NormalizedResult } from '../results/normalized-result.js';
 import { shapeForModel } from '../results/shape-for-model.js';
-import type { RenderedMessage, Store } from '../store/store.js';
+import type { RenderedMessage } from '../store/records.js';
+import type { Store } from '../store/store.js';
 import type { Attempt } from './attempt.js';
 import { elapsedMs } from './call-recorder.js';
 

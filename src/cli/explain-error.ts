@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { PerdureError } from '../client/perdure-error.js';
 import { ConfigError } from '../config/config-error.js';
-import { StoreError } from '../store/store.js';
+import { StoreError } from '../store/store-error.js';
 import { exitCodes } from './exit-code.js';
 import { helpFor } from './program.js';
 import { printable } from './render/text-width.js';

@@ -29,6 +29,7 @@ import type {
   RunningWorker,
   Screen,
 } from './platform.js';
+import { ServedWorker } from './served-worker.js';
 import { StreamScreen } from './stream-screen.js';
 
 /** Who only looks is not kept waiting: the store knows nearly all of it. A server that is there answers in a fraction. */
@@ -269,41 +270,6 @@ export class LocalPlatform implements Platform {
       await started?.stop();
       throw error;
     }
-  }
-}
-
-/** A worker and the embedded server that it works for. */
-class ServedWorker implements LocalWorker {
-  readonly taskQueue: string;
-  readonly healthUrl?: string;
-  readonly metricsUrl?: string;
-  readonly broken: Promise<never>;
-  readonly #worker: LocalWorker;
-  readonly #server: DevServer;
-  #isStopping = false;
-
-  constructor(worker: LocalWorker, server: DevServer) {
-    this.#worker = worker;
-    this.#server = server;
-    this.taskQueue = worker.taskQueue;
-    if (worker.healthUrl !== undefined) this.healthUrl = worker.healthUrl;
-    if (worker.metricsUrl !== undefined) this.metricsUrl = worker.metricsUrl;
-    this.broken = Promise.race([worker.broken, this.#serverBroken()]);
-    this.broken.catch(() => undefined);
-  }
-
-  async #serverBroken(): Promise<never> {
-    await this.#server.ended;
-    if (this.#isStopping) return await never();
-    throw new PerdureError('server_unreachable', 'The embedded Temporal server has ended by itself.', {
-      next: `Its log: ${this.#server.logPath}`,
-    });
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await this.#worker.stop();
-    await this.#server.stop();
   }
 }
 

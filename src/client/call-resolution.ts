@@ -9,7 +9,8 @@ import { describeFailure } from '../policy/model-message.js';
 import type { Redactor } from '../policy/redaction.js';
 import { renderOutcome } from '../policy/render-outcome.js';
 import { shapeForModel } from '../results/shape-for-model.js';
-import type { CallRecord, RenderedMessage, RunRecord, Store } from '../store/store.js';
+import type { CallRecord, RenderedMessage, RunRecord } from '../store/records.js';
+import type { Store } from '../store/store.js';
 import { PerdureError } from './perdure-error.js';
 import { userName } from './user-name.js';
 

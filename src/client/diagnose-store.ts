@@ -7,7 +7,7 @@ import { checkStore } from '../store/check-store.js';
 import { countKinds } from '../store/measure-store.js';
 import { openStore } from '../store/open-store.js';
 import type { StoreChoice } from '../store/store-choice.js';
-import { StoreError } from '../store/store.js';
+import { StoreError } from '../store/store-error.js';
 import { openUpkeep, type UpkeepDatabase } from '../store/upkeep-database.js';
 import type { Finding } from './diagnosis.js';
 import { FailureRecords } from './failure-records.js';

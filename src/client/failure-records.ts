@@ -5,7 +5,8 @@ import { createRedactor, type Redactor } from '../policy/redaction.js';
 import { countSteps } from '../policy/resume-run.js';
 import { Corrections, stepOf } from '../stats/corrections.js';
 import type { LedgerRow } from '../contract/ledger.js';
-import type { AttemptRecord, CallRecord, Store, TakenBackOutcome } from '../store/store.js';
+import type { AttemptRecord, CallRecord, TakenBackOutcome } from '../store/records.js';
+import type { Store } from '../store/store.js';
 import { countersOf, describeOwnCalls } from './run-description.js';
 
 /** Which calls figures are made of. Default: all. */

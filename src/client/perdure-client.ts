@@ -9,7 +9,7 @@ import { resolveServer } from '../server/connection.js';
 import type { RecordedExecution } from '../replay/recorded-execution.js';
 import type { Outcome } from '../contract/call.js';
 import { createRedactor } from '../policy/redaction.js';
-import type { RunRecord } from '../store/store.js';
+import type { RunRecord } from '../store/records.js';
 import type { FailureFigures } from '../stats/failure-stats.js';
 import { CallResolution, type ResolveOptions } from './call-resolution.js';
 import { openParts } from './open-parts.js';

@@ -10,7 +10,7 @@ import { callIdOf, keyOf } from '../policy/prepared-call.js';
 import { countSteps } from '../policy/resume-run.js';
 import type { Intervention, RecordedIntervention } from '../contract/intervention.js';
 import type { RecordedCall, TurnUsage } from '../contract/transcript.js';
-import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/store.js';
+import type { AttemptRecord, CallRecord, RunRecord, TurnKey } from '../store/records.js';
 import type { CallModelResult } from '../contract/activities.js';
 import type { PendingWork, ServerRun } from './run-server.js';
 

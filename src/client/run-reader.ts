@@ -3,7 +3,8 @@ import type { AgentRunResult } from '../contract/run.js';
 import { taskQueueFor } from '../contract/task-queue.js';
 import type { RecordedCall, TranscriptMessage } from '../contract/transcript.js';
 import type { Redactor } from '../policy/redaction.js';
-import type { RunRecord, Store } from '../store/store.js';
+import type { RunRecord } from '../store/records.js';
+import type { Store } from '../store/store.js';
 import { PerdureError } from './perdure-error.js';
 import { resolveRun } from './resolve-run.js';
 import {

@@ -2,7 +2,8 @@ import type { Outcome } from '../contract/call.js';
 import type { RecordedCall } from '../contract/transcript.js';
 import { keyOf } from '../policy/prepared-call.js';
 import { turnsOf } from '../policy/resume-run.js';
-import type { CallRecord, Store } from '../store/store.js';
+import type { CallRecord } from '../store/records.js';
+import type { Store } from '../store/store.js';
 import {
   describeOwnCalls,
   describeSteps,

@@ -3,7 +3,7 @@ import type { Failure, FailureClass, FailureFamily } from '../contract/failure.j
 import { attemptsSeen } from '../contract/seen-requests.js';
 import { failureClasses } from '../policy/failure-classes.js';
 import type { LedgerRow } from '../contract/ledger.js';
-import type { AttemptRecord } from '../store/store.js';
+import type { AttemptRecord } from '../store/records.js';
 import { Corrections, isCorrectable, stepOf } from './corrections.js';
 import { mean, percentile } from './distribution.js';
 import { RetryOwners, type HiddenRetryFigures } from './retry-owners.js';

@@ -2,7 +2,7 @@ import { attemptsSeen, type SeenRequests } from '../contract/seen-requests.js';
 import { retryRemedy } from '../policy/retry-owner.js';
 import { readTurnAttemptKey } from '../policy/turn-attempt-key.js';
 import type { LedgerRow } from '../contract/ledger.js';
-import type { AttemptRecord } from '../store/store.js';
+import type { AttemptRecord } from '../store/records.js';
 
 /** A client that retried by itself inside starts of a tool's body or of a model turn. */
 export interface HiddenRetryFigures {

@@ -2,7 +2,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { Blobs } from './blobs.js';
 import { isBodyId } from './content-ids.js';
 import type { S3Choice } from './store-choice.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** The optional package, loaded where a bucket is configured and nowhere else. */
 type S3 = typeof import('@aws-sdk/client-s3');

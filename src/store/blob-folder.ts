@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:f
 import { join } from 'node:path';
 import type { Blobs } from './blobs.js';
 import { TOUCHED_EVERY_MS, isBodyId } from './content-ids.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** A file of the folder: a body, or what an interrupted write left behind (`id` absent). */
 export interface BlobFile {

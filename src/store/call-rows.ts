@@ -4,14 +4,8 @@ import type { Effect } from '../contract/effect.js';
 import type { JsonObject } from '../contract/json.js';
 import type { SeenRequests } from '../contract/seen-requests.js';
 import type { LedgerCall, LedgerEvent, LedgerRow, LedgerState, LedgerVerdict } from '../contract/ledger.js';
-import {
-  StoreError,
-  type AttemptRecord,
-  type CallRecord,
-  type LedgerRendering,
-  type RecordedOutcome,
-  type RenderedMessage,
-} from './store.js';
+import type { AttemptRecord, CallRecord, LedgerRendering, RecordedOutcome, RenderedMessage } from './records.js';
+import { StoreError } from './store-error.js';
 
 export interface CallRow {
   key: string;

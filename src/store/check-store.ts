@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { CallModelResult } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
 import { referencesOfCall, referencesOfTurn, type Reference } from './references.js';
-import type { RenderedMessage } from './store.js';
+import type { RenderedMessage } from './records.js';
 import type { UpkeepDatabase } from './upkeep-database.js';
 
 /**

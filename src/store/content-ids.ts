@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** A message as a store writes it: the node that links it to its parent, and the body that holds its bytes. */
 export interface NodeToWrite {

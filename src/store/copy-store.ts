@@ -10,7 +10,7 @@ import { toStoreError } from './postgres-error.js';
 import { insertRows, storable } from './postgres-rows.js';
 import { MOVED_TO, openDatabase, whileBusy, writeMeta, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError as toSqliteError } from './sqlite-error.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** What is copied, in an order in which rows come after those they refer to. What workers share is not: it is a day old at most. */
 const TABLES = {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** How the connection is encrypted. Files are PEM; a relative name starts at the working directory. */
 export type PostgresTls =

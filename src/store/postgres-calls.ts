@@ -35,7 +35,7 @@ import type {
   LedgerRendering,
   RecordedOutcome,
   RenderedMessage,
-} from './store.js';
+} from './records.js';
 
 const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
   VALUES (${CALL_COLUMNS.map((_, index) => `$${String(index + 1)}`).join(', ')})`;

@@ -5,7 +5,7 @@ import { readPostgresUrl, tlsOptions, type PostgresTls } from './postgres-addres
 import { codeOf, toStoreError } from './postgres-error.js';
 import { APPLICATION, MIGRATIONS, SCHEMA_VERSION } from './postgres-schema.js';
 import { transaction, type Transaction, type TransactionPlace } from './postgres-transaction.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; what is absent comes from `PGHOST`, `PGUSER`, `PGPASSWORD` and so on. */

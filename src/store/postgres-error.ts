@@ -1,4 +1,4 @@
-import { StoreError, type StoreErrorCode } from './store.js';
+import { StoreError, type StoreErrorCode } from './store-error.js';
 
 interface Meaning {
   code: StoreErrorCode;

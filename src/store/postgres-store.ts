@@ -6,10 +6,11 @@ import { contentOperations } from './postgres-content.js';
 import { openPostgresDatabase, type PostgresDatabase, type PostgresOptions } from './postgres-database.js';
 import { toStoreError } from './postgres-error.js';
 import { runOperations } from './postgres-runs.js';
+import { turnOperations } from './postgres-turns.js';
 import { sharedOperations } from './postgres-shared.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
 import type { WorkerStore } from './shared-state.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** Every method of the store, as it is performed on the database. */
 type Operations = {
@@ -57,6 +58,7 @@ class PostgresStore extends RequestStore {
       ...content,
       ...callOperations(database),
       ...runOperations(database, content),
+      ...turnOperations(database, content),
       ...sharedOperations(database),
     };
   }

@@ -1,7 +1,7 @@
 /** Which stored bodies a call or a turn refers to. */
 import type { CallModelResult } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
-import type { RenderedMessage } from './store.js';
+import type { RenderedMessage } from './records.js';
 
 /** A body that is referred to, and as what. */
 export interface Reference {

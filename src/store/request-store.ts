@@ -11,11 +11,11 @@ import type {
   LedgerRendering,
   RecordedOutcome,
   RunEnding,
-  Store,
   TurnCommit,
   TurnKey,
-  StoreError,
-} from './store.js';
+} from './records.js';
+import type { StoreError } from './store-error.js';
+import type { Store } from './store.js';
 
 /** The methods that ask a store something. */
 export type RequestMethod = Exclude<keyof WorkerStore, 'storeId' | 'close' | 'lost'>;

@@ -2,16 +2,16 @@
 import type { CallModelResult } from '../contract/activities.js';
 import type { Intervention, PinnedRun, RecordedIntervention } from '../contract/intervention.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
-import {
-  StoreError,
-  type AskingExecution,
-  type RunRecord,
-  type StoredTurn,
-  type TakenBackOutcome,
-  type Tombstone,
-  type TurnCommit,
-  type TurnKey,
-} from './store.js';
+import type {
+  AskingExecution,
+  RunRecord,
+  StoredTurn,
+  TakenBackOutcome,
+  Tombstone,
+  TurnCommit,
+  TurnKey,
+} from './records.js';
+import { StoreError } from './store-error.js';
 
 export interface RunRow {
   run_key: string;

@@ -1,5 +1,6 @@
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
-import type { Store, StoreError } from './store.js';
+import type { StoreError } from './store-error.js';
+import type { Store } from './store.js';
 
 /**
  * What all runs and workers of one store share besides the durable record: breakers, limiters, retry budgets, locks. One

@@ -30,7 +30,7 @@ import type {
   LedgerRendering,
   RecordedOutcome,
   RenderedMessage,
-} from './store.js';
+} from './records.js';
 
 /** The ledger: one row a call, changed by the pure transition alone, with its rendered outcome and its attempts. */
 export function callOperations({ db, path }: SqliteDatabase, now: () => number) {

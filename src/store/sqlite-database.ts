@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StoreIdentity } from './content-ids.js';
 import { isBusy } from './sqlite-error.js';
 import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from './sqlite-schema.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** An open store file, its schema current. */
 export interface SqliteDatabase extends StoreIdentity {

@@ -1,4 +1,4 @@
-import { StoreError, type StoreErrorCode } from './store.js';
+import { StoreError, type StoreErrorCode } from './store-error.js';
 
 /** Primary result codes of SQLite (https://www.sqlite.org/rescode.html) and what they mean for a caller. */
 const BUSY = 5;

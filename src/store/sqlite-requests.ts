@@ -1,6 +1,6 @@
 import type { StoreIdentity } from './content-ids.js';
 import type { RequestMethod } from './request-store.js';
-import type { StoreErrorCode } from './store.js';
+import type { StoreErrorCode } from './store-error.js';
 
 /** One request to the thread; `close` comes last and ends it. */
 export type StoreRequest = { id: number; method: RequestMethod; args: unknown[] } | { id: number; method: 'close' };

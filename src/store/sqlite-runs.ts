@@ -29,13 +29,13 @@ import type {
   RecordedOutcome,
   RunEnding,
   RunRecord,
-  Store,
   StoredTurn,
   TakenBackOutcome,
   Tombstone,
   TurnCommit,
   TurnKey,
-} from './store.js';
+} from './records.js';
+import type { Store } from './store.js';
 
 /** Runs and their model turns: who answered a question first, and where the conversation has got to. */
 export function runOperations(

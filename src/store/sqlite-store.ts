@@ -6,7 +6,7 @@ import { RequestStore, type RequestMethod } from './request-store.js';
 import type { BlobChoice } from './store-choice.js';
 import type { WorkerStore } from './shared-state.js';
 import type { StoreAnswer, StoreRequest, ThreadMessage, ThreadOptions, ThreadRequests } from './sqlite-requests.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** How long a request waits for the locks of other processes before it rejects as `unavailable`. They hold them for ms. */
 const DEFAULT_BUSY_TIMEOUT_MS = 10_000;

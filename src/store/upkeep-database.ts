@@ -9,7 +9,7 @@ import { storable } from './postgres-rows.js';
 import type { Transaction } from './postgres-transaction.js';
 import { openDatabase, whileBusy } from './sqlite-database.js';
 import { toStoreError as fromSqlite } from './sqlite-error.js';
-import { StoreError } from './store.js';
+import { StoreError } from './store-error.js';
 
 /** A statement with parameters `?1`, `?2`, …, in words that both databases know, and these of its own:
  * - `LIST(?1)`: the items of a list given as JSON, for `IN`;

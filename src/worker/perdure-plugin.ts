@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { StoreError } from '../store/store.js';
+import type { StoreError } from '../store/store-error.js';
 import type { ClientOptions, ClientPlugin, WorkflowClientInterceptor } from '@temporalio/client';
 import type {
   ReplayWorkerOptions,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PerdureError } from '../../src/client/perdure-error.js';
 import { ConfigError } from '../../src/config/config-error.js';
-import { StoreError } from '../../src/store/store.js';
+import { StoreError } from '../../src/store/store-error.js';
 import { runScripted } from './scripted-platform.js';
 
 describe('without a command', () => {

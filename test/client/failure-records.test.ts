@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { FailureRecords } from '../../src/client/failure-records.js';
-import type { CallRecord, RunRecord } from '../../src/store/store.js';
+import type { CallRecord, RunRecord } from '../../src/store/records.js';
 import { callOf } from '../stats/sample-calls.js';
 import { scriptedStore } from './scripted-store.js';
 

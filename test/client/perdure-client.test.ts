@@ -6,7 +6,7 @@ import type { ServerRun } from '../../src/client/run-server.js';
 import type { Outcome } from '../../src/contract/call.js';
 import type { Failure, FailureClass } from '../../src/contract/failure.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
-import type { CallRecord, RunRecord } from '../../src/store/store.js';
+import type { CallRecord, RunRecord } from '../../src/store/records.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
 import { ScriptedServer } from './scripted-server.js';
 import { scriptedStore, type StoredRuns } from './scripted-store.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/contract/failure.js';
-import type { CallRecord, Store } from '../../src/store/store.js';
+import type { CallRecord } from '../../src/store/records.js';
+import type { Store } from '../../src/store/store.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
 import { RunSteps } from '../../src/client/run-steps.js';
 

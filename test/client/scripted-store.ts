@@ -1,7 +1,8 @@
-import type { RunRecord, Store } from '../../src/store/store.js';
+import type { RunRecord } from '../../src/store/records.js';
+import type { Store } from '../../src/store/store.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
 import type { RecordedIntervention } from '../../src/contract/intervention.js';
-import type { CallRecord, TakenBackOutcome } from '../../src/store/store.js';
+import type { CallRecord, TakenBackOutcome } from '../../src/store/records.js';
 import type { TranscriptNode } from '../../src/contract/transcript.js';
 
 export interface StoredRuns {

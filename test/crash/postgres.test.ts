@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Outcome } from '../../src/contract/call.js';
 import { taskQueueFor } from '../../src/contract/task-queue.js';
 import { openPostgresStore } from '../../src/store/postgres-store.js';
-import { StoreError } from '../../src/store/store.js';
+import { StoreError } from '../../src/store/store-error.js';
 import { commitOf, eventsFor, recordedOf, runOf, succeeded, turnOf } from '../store/store-samples.js';
 import { backendTools } from '../support/backend-tools.js';
 import { startChildWorker } from '../support/child-worker.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CallRecord } from '../../src/store/store.js';
+import type { CallRecord } from '../../src/store/records.js';
 import type { Seen } from './backend-process.js';
 import { judge, type SoakFacts } from './judge.js';
 

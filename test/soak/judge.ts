@@ -2,7 +2,7 @@
 import type { FailureClass } from '../../src/contract/failure.js';
 import type { Outcome } from '../../src/contract/call.js';
 import { failureClasses, isFailureClass } from '../../src/policy/failure-classes.js';
-import type { CallRecord } from '../../src/store/store.js';
+import type { CallRecord } from '../../src/store/records.js';
 import { toolDefaults } from '../../src/tools/tool-policy.js';
 import type { Seen } from './backend-process.js';
 import { callsPerRun, callsPerTurn, planCall } from './soak-plan.js';

@@ -3,7 +3,7 @@ import type { RetriedRequest } from '../../src/contract/seen-requests.js';
 import { readTurnAttemptKey, turnAttemptKey } from '../../src/policy/turn-attempt-key.js';
 import { FailureStats } from '../../src/stats/failure-stats.js';
 import { RetryOwners } from '../../src/stats/retry-owners.js';
-import type { AttemptRecord } from '../../src/store/store.js';
+import type { AttemptRecord } from '../../src/store/records.js';
 import { callOf } from './sample-calls.js';
 
 const retried = (host: string, attempts: number, client?: string): RetriedRequest => ({

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { LedgerEvent } from '../../src/contract/ledger.js';
-import { StoreError, type Store } from '../../src/store/store.js';
+import { StoreError } from '../../src/store/store-error.js';
+import type { Store } from '../../src/store/store.js';
 import {
   assistant,
   commitOf,

@@ -5,7 +5,7 @@ import type { Manifest } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { TranscriptMessage } from '../../src/contract/transcript.js';
 import type { LedgerEvent } from '../../src/contract/ledger.js';
-import type { RecordedOutcome, RenderedMessage, TurnCommit, TurnKey } from '../../src/store/store.js';
+import type { RecordedOutcome, RenderedMessage, TurnCommit, TurnKey } from '../../src/store/records.js';
 
 export const MANIFEST: Manifest = { hash: 'manifest-1', tools: [] };
 

@@ -15,7 +15,7 @@ import type { Model, ModelRequest } from '../../src/models/model.js';
 import { scriptedModel, type ScriptedTurn } from '../../src/models/scripted-model.js';
 import { operatorLog } from '../../src/operator-log.js';
 import { openStore } from '../../src/store/open-store.js';
-import type { AttemptRecord, CallRecord } from '../../src/store/store.js';
+import type { AttemptRecord, CallRecord } from '../../src/store/records.js';
 import { createWorker } from '../../src/worker.js';
 import { temporalServer } from './temporal-server.js';
 import './quiet-runtime.js';

@@ -1,7 +1,7 @@
 import type { CallDescription } from '../../client/run-description.js';
 import type { Failure } from '../../contract/failure.js';
 import type { Json } from '../../contract/json.js';
-import type { AttemptRecord } from '../../store/store.js';
+import type { AttemptRecord } from '../../store/records.js';
 import { formatDuration } from './duration.js';
 import { callMark, paintCallState } from './state-word.js';
 import type { Style } from './style.js';

@@ -2,7 +2,7 @@ import type { CallDescription } from '../../client/run-description.js';
 import type { Json, JsonObject } from '../../contract/json.js';
 import { counted } from '../../policy/counted.js';
 import { retryRemedy } from '../../policy/retry-owner.js';
-import type { AttemptRecord } from '../../store/store.js';
+import type { AttemptRecord } from '../../store/records.js';
 import { attemptFate, callFate } from './call-lines.js';
 import { formatMoment } from './duration.js';
 import { callMark, paintCallState } from './state-word.js';

@@ -13,7 +13,8 @@ import { AGENT_WORKFLOW_TYPE, taskQueueFor } from '../../../src/contract/task-qu
 import type { ScriptedReply } from '../../../src/models/scripted-model.js';
 import { openStore } from '../../../src/store/open-store.js';
 import type { StoreChoice } from '../../../src/store/store-choice.js';
-import type { CallRecord, Store } from '../../../src/store/store.js';
+import type { CallRecord } from '../../../src/store/records.js';
+import type { Store } from '../../../src/store/store.js';
 import type { Failpoint } from './failpoints.js';
 import { Oracle } from './oracle.js';
 import { TcpProxy } from './tcp-proxy.js';

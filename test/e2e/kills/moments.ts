@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Moment, Scene } from '../../../examples/shop/demo/kills.js';
 import { openSqliteStore } from '../../../src/store/sqlite-store.js';
-import type { CallRecord, RunRecord, Store } from '../../../src/store/store.js';
+import type { CallRecord, RunRecord } from '../../../src/store/records.js';
+import type { Store } from '../../../src/store/store.js';
 
 const lookEveryMs = 2;
 

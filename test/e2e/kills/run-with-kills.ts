@@ -8,7 +8,7 @@ import { runShopDemo, type ShopDemoOptions, type ShopDemoResult } from '../../..
 import type { Outcome } from '../../../src/contract/call.js';
 import type { TranscriptMessage } from '../../../src/contract/transcript.js';
 import { openSqliteStore } from '../../../src/store/sqlite-store.js';
-import type { CallRecord } from '../../../src/store/store.js';
+import type { CallRecord } from '../../../src/store/records.js';
 import { temporaryFolder } from '../../examples/shop/backend/shop-client.js';
 import { lookAt, type Look } from './moments.js';
 import '../../support/quiet-runtime.js';
