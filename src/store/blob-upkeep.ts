@@ -1,5 +1,5 @@
 import { BlobFolder, type BlobFile } from './blob-folder.js';
-import { openBlobs } from './blobs.js';
+import { openBlobs } from './open-blobs.js';
 import type { BlobChoice } from './store-choice.js';
 
 /** The place of the large bodies, as those who look after a store see it. */

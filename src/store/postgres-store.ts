@@ -1,4 +1,5 @@
-import { openBlobs, StoreWithBlobs } from './blobs.js';
+import { openBlobs } from './open-blobs.js';
+import { StoreWithBlobs } from './store-with-blobs.js';
 import type { BlobChoice } from './store-choice.js';
 import { contentIds } from './content-ids.js';
 import { callOperations } from './postgres-calls.js';

@@ -1,6 +1,7 @@
 import { resolve, extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { openBlobs, StoreWithBlobs } from './blobs.js';
+import { openBlobs } from './open-blobs.js';
+import { StoreWithBlobs } from './store-with-blobs.js';
 import { contentIds, type StoreIdentity } from './content-ids.js';
 import { RequestStore, type RequestMethod } from './request-store.js';
 import type { BlobChoice } from './store-choice.js';

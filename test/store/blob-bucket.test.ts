@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBlobBucket } from '../../src/store/blob-bucket.js';
-import { LARGE_BODY_BYTES } from '../../src/store/blobs.js';
+import { LARGE_BODY_BYTES } from '../../src/store/store-with-blobs.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
 import { s3Missing, startS3, type S3Server } from '../support/s3-server.js';
 import { describeBlobContract } from './blob-contract.js';

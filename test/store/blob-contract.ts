@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LARGE_BODY_BYTES } from '../../src/store/blobs.js';
+import { LARGE_BODY_BYTES } from '../../src/store/store-with-blobs.js';
 import type { BlobChoice } from '../../src/store/store-choice.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
 import type { Store } from '../../src/store/store.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LARGE_BODY_BYTES } from '../../src/store/blobs.js';
+import { LARGE_BODY_BYTES } from '../../src/store/store-with-blobs.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
 import type { Store } from '../../src/store/store.js';
 import { describeBlobContract } from './blob-contract.js';
