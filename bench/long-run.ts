@@ -3,39 +3,37 @@ import { taskOf } from './perdure/task.ts';
 import { databaseBytes, historyChain } from './sizes.ts';
 import { StepCounter } from './step-counter.ts';
 import type { Stage } from './stage.ts';
-import { median, table } from './statistics.ts';
+import { table } from './statistics.ts';
 import { usageOf } from './usage.ts';
+import type { HeldMemory } from './worker-process.ts';
 
 interface Mark {
   atMs: number;
   workerCpuMs: number;
   serverCpuMs: number;
   storeBytes: number;
-  /** Samples of the worker's memory since the mark before, megabytes. */
-  memoryMb: number[];
+  /** After a collection: what is needed. V8 lets garbage lie for as long as the machine has memory. */
+  held: HeldMemory;
 }
 
 const tenths = 10;
 const pollMs = 100;
-/** What is in use at the end, and half as much again. */
-const heapMb = 176;
 
 /** One run of so many steps, across continue-as-new: whether its last tenth costs what its first did. */
 export async function measureLongRun(stage: Stage, steps: number): Promise<void> {
-  const worker = await stage.startPerdure({ heapMb });
+  const worker = await stage.startPerdure({ collects: true });
   const workflowId = `long-${randomUUID()}`;
   const handle = await stage.client.workflow.start('agentRun', {
     workflowId,
     taskQueue: worker.taskQueue,
     args: [{ runKey: workflowId, task: taskOf('look_up', steps) }],
   });
-  let memoryMb: number[] = [];
-  const mark = (): Mark => ({
+  const mark = async (): Promise<Mark> => ({
     atMs: performance.now(),
     workerCpuMs: usageOf(worker.pid).cpuMs,
     serverCpuMs: usageOf(stage.server.pid).cpuMs,
     storeBytes: databaseBytes(stage.storePath),
-    memoryMb,
+    held: await worker.heldMemory(),
   });
   // The first steps compile code and fill caches; they belong to no tenth.
   const warmUp = Math.min(50, Math.floor(steps / 20));
@@ -43,9 +41,8 @@ export async function measureLongRun(stage: Stage, steps: number): Promise<void>
   const marks: Mark[] = [];
   for (let tenth = 0; tenth <= tenths; tenth += 1) {
     const target = tenth === 0 ? warmUp : Math.floor((steps * tenth) / tenths);
-    memoryMb = [];
-    await counter.reach(target, pollMs, () => memoryMb.push(usageOf(worker.pid).memoryMb));
-    marks.push(mark());
+    await counter.reach(target, pollMs);
+    marks.push(await mark());
     console.error(`${target} of ${steps} steps`);
   }
   counter.close();
@@ -56,7 +53,10 @@ export async function measureLongRun(stage: Stage, steps: number): Promise<void>
     const [before, after] = [marks[tenth - 1], marks[tenth]];
     return before && after ? (what(after) - what(before)) / stepsOf(tenth) : NaN;
   };
-  const memory = (tenth: number) => median(marks[tenth]?.memoryMb ?? []);
+  const held = (tenth: number, what: (memory: HeldMemory) => number) => {
+    const memory = marks[tenth]?.held;
+    return memory ? what(memory) : NaN;
+  };
   const history = await historyBytesAlong(stage, workflowId, steps);
   const rows: [string, (tenth: number) => number, number][] = [
     ['wall, ms a step', (tenth) => perStep(tenth, ({ atMs }) => atMs), 1],
@@ -64,10 +64,11 @@ export async function measureLongRun(stage: Stage, steps: number): Promise<void>
     ['server CPU, ms a step', (tenth) => perStep(tenth, ({ serverCpuMs }) => serverCpuMs), 1],
     ['store, bytes a step', (tenth) => perStep(tenth, ({ storeBytes }) => storeBytes), 0],
     ['history, bytes a step', history, 0],
-    ['worker memory, MB', memory, 0],
+    ['worker memory after a collection, MB', (tenth) => held(tenth, ({ residentMb }) => residentMb), 0],
+    ['of it in use on the main heap, MB', (tenth) => held(tenth, ({ heapMb }) => heapMb), 1],
   ];
   console.log(
-    `\n### One run of ${steps} steps, on a worker with a heap of ${heapMb} MB\n\n` +
+    `\n### One run of ${steps} steps\n\n` +
       table(
         ['', 'tenth 1', '2', '3', '4', '5', '6', '7', '8', '9', '10', 'last / first'],
         rows.map(([words, value, digits]) => [

@@ -12,10 +12,10 @@ export interface Stage {
   readonly storePath: string;
   readonly serverDbPath: string;
   startFloor(): Promise<WorkerProcess>;
-  /** `heapMb` bounds the heap of each of its threads; without, V8 lets garbage lie for as long as the machine has memory. */
+  /** `collects`: it can be asked what it holds once its garbage is collected. */
   startPerdure(options?: {
     heartbeatTimeoutMs?: number;
-    heapMb?: number;
+    collects?: boolean;
     env?: Record<string, string>;
   }): Promise<WorkerProcess>;
 }
@@ -40,10 +40,10 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
       storePath,
       serverDbPath: join(rootDir, '.perdure', 'temporal.db'),
       startFloor: () => started(startWorker('floor', [address, namespace], { nodeArgs: profiling('floor') })),
-      startPerdure: ({ heartbeatTimeoutMs = 10_000, heapMb, env = {} } = {}) =>
+      startPerdure: ({ heartbeatTimeoutMs = 10_000, collects = false, env = {} } = {}) =>
         started(
           startWorker('perdure', [address, namespace], {
-            nodeArgs: [...profiling('perdure'), ...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`])],
+            nodeArgs: [...profiling('perdure'), ...(collects ? ['--expose-gc'] : [])],
             env: { BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs), ...env },
           }),
         ),

@@ -25,9 +25,8 @@ export class StepCounter {
     return Number(this.#turns.get(this.#runKey)?.['turns'] ?? 0);
   }
 
-  async reach(turns: number, pollMs: number, onPoll: () => void = () => undefined): Promise<void> {
-    for (; this.turns() < turns; await sleep(pollMs)) onPoll();
-    onPoll();
+  async reach(turns: number, pollMs: number): Promise<void> {
+    while (this.turns() < turns) await sleep(pollMs);
   }
 
   /** Calls of all runs whose body has begun at least once. */

@@ -7,6 +7,8 @@ export interface WorkerProcess {
   readonly pid: number;
   readonly taskQueue: string;
   kill(signal: NodeJS.Signals): void;
+  /** Collects its garbage first, for which it has to be started with `--expose-gc`. perdure's worker only. */
+  heldMemory(): Promise<HeldMemory>;
   /** Lets it end in order. */
   stop(): Promise<void>;
 }
@@ -15,10 +17,28 @@ interface Ready {
   taskQueue: string;
 }
 
+/** What a worker holds once the garbage of its main thread is collected, megabytes. */
+export interface HeldMemory {
+  /** In use on the main thread's heap. */
+  heapMb: number;
+  /** Of the whole process, in RAM. */
+  residentMb: number;
+}
+
 /** Called by a worker's process once it can take work. */
 export function report(ready: Ready): void {
   if (!process.send) throw new Error('a benchmark worker is started by bench/run.ts');
   process.send(ready);
+}
+
+/** Lets a worker's process answer `heldMemory`. */
+export function answerHeldMemory(): void {
+  process.on('message', () => {
+    if (!globalThis.gc) throw new Error('it was started without --expose-gc');
+    globalThis.gc();
+    const { heapUsed, rss } = process.memoryUsage();
+    process.send?.({ heapMb: heapUsed / 2 ** 20, residentMb: rss / 2 ** 20 } satisfies HeldMemory);
+  });
 }
 
 /** Starts `bench/<kind>/worker.ts`; rejects where it ends before it is ready. */
@@ -32,11 +52,16 @@ export async function startWorker(
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'ignore', process.env['BENCH_LOG'] === undefined ? 'ignore' : 'inherit', 'ipc'],
   });
-  const ready = await Promise.race([firstMessage(child), endedEarly(child, kind)]);
+  const ready = await Promise.race([nextMessage<Ready>(child), endedEarly(child, kind)]);
   return {
     pid: child.pid as number,
     taskQueue: ready.taskQueue,
     kill: (signal) => void child.kill(signal),
+    async heldMemory() {
+      const answer = nextMessage<HeldMemory>(child);
+      child.send('collect');
+      return await answer;
+    },
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
@@ -46,8 +71,8 @@ export async function startWorker(
   };
 }
 
-async function firstMessage(child: ChildProcess): Promise<Ready> {
-  const [message] = (await once(child, 'message')) as [Ready];
+async function nextMessage<T>(child: ChildProcess): Promise<T> {
+  const [message] = (await once(child, 'message')) as [T];
   return message;
 }
 

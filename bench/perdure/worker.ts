@@ -2,12 +2,13 @@
 import { NativeConnection } from '@temporalio/worker';
 import { loadConfig } from 'perdure';
 import { createWorker } from 'perdure/worker';
-import { report } from '../worker-process.ts';
+import { answerHeldMemory, report } from '../worker-process.ts';
 
 const [address = '', namespace = ''] = process.argv.slice(2);
 const config = await loadConfig({ cwd: import.meta.dirname });
 const connection = await NativeConnection.connect({ address });
 const worker = await createWorker({ config, connection, namespace, address });
+answerHeldMemory();
 report({ taskQueue: worker.taskQueue });
 process.once('disconnect', () => worker.shutdown());
 await worker.run();
