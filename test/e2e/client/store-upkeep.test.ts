@@ -1,6 +1,5 @@
 /** What `perdure store gc` learns from the server about runs that the store takes for running. */
 import { randomUUID } from 'node:crypto';
-import { WorkflowNotFoundError } from '@temporalio/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openStoreUpkeep, type StoreUpkeep } from '../../../src/client/store-upkeep.js';
 import { resolveConfig } from '../../../src/config/resolve-config.js';
@@ -10,6 +9,7 @@ import { openEngine, type Engine } from '../../support/engine.js';
 import { script } from '../../support/recording-model.js';
 import { resetWorkflow } from '../../support/reset-workflow.js';
 import { temporalServer } from '../../support/temporal-server.js';
+import { runOf } from '../../store/store-samples.js';
 
 let engine: Engine;
 beforeEach(async () => {
@@ -93,22 +93,9 @@ it('takes a run that was terminated, with its agent, but not while it goes on by
 });
 
 it('keeps a run that the server knows no more, names it, and takes it on demand', async () => {
-  const worker = await engine.worker({
-    model: script({ calls: [{ tool: 'refund' }] }, { text: 'done' }),
-    tools: backendTools(engine.backend.url),
-  });
+  // What the server says of it is what it says of a run that it has deleted after its retention: that there is none.
   const workflowId = `own-${randomUUID()}`;
-  await engine.client.workflow.execute('ownCalls', {
-    ...{ workflowId, taskQueue: worker.taskQueue },
-    args: [{ groups: [[{ tool: 'refund', args: {} }]] }],
-  });
-  // As the server does by itself after its retention.
-  const { namespace } = engine.server;
-  await engine.client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
-  const runs = engine.client.workflow.getHandle(workflowId);
-  await expect
-    .poll(() => runs.describe().catch((error: unknown) => error), { timeout: 15_000 })
-    .toBeInstanceOf(WorkflowNotFoundError);
+  await engine.store.createRun({ ...runOf(workflowId), workflowId });
   expect(await collect()).toEqual({ ...nothing, doubtful: [`${workflowId} forgotten`] });
   const nowhere = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
   expect(await collect({ forgotten: true }, nowhere)).toEqual({
