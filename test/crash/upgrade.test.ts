@@ -15,8 +15,8 @@ const nextBuild = [
     to: 'import { CancellationScope, continueAsNew, patched, sleep, workflowInfo } from',
   },
   {
-    from: 'const outcomes = await executeStep(run, turn.result);',
-    to: "if (patched('next-build')) await sleep(1);\n    const outcomes = await executeStep(run, turn.result);",
+    from: 'const outcomes = await executeCalls(calls, run.stepContext());',
+    to: "if (patched('next-build')) await sleep(1);\n    const outcomes = await executeCalls(calls, run.stepContext());",
   },
 ];
 

@@ -144,7 +144,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'continue-as-new loses the request to cancel that came meanwhile',
     edits: [
       {
-        from: 'so that a cancelled run leaves no call without its outcome.\n  run.throwIfCancelled();',
+        from: 'so that a cancelled run leaves no call without its outcome.\n    run.throwIfCancelled();',
         to: 'so that a cancelled run leaves no call without its outcome.',
       },
     ],
