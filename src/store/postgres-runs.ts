@@ -16,7 +16,6 @@ import {
 } from './run-rows.js';
 import type { IntervenedRun, Intervening, RunEnding, RunRecord, TakenBackOutcome, Tombstone } from './records.js';
 import type { Store } from './store.js';
-
 import { findInterventions, findRun, findTombstone, lockRun, noRun } from './postgres-find-run.js';
 
 /** Runs: how they stand, whose they are, and what persons decided about them. */

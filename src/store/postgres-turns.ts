@@ -6,7 +6,6 @@ import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import { readAnswer, readStoredTurn, readTurn, refuseOvertaken, turnAnswer, type TurnRow } from './run-rows.js';
 import { StoreError } from './store-error.js';
 import type { AskingExecution, CommittedTurn, StoredTurn, TurnCommit, TurnKey } from './records.js';
-
 import { findInterventions, findRun, lockRun, noRun } from './postgres-find-run.js';
 
 const thisTurn = 'run_key = $1 AND step = $2 AND head = $3 AND settings = $4 AND take = $5';

@@ -4,7 +4,6 @@ import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.j
 import type { CallModelResult } from '../contract/activities.js';
 import type { PinnedRun, RecordedIntervention } from '../contract/intervention.js';
 import type { LedgerEvent, LedgerVerdict } from '../contract/ledger.js';
-
 import type {
   RunRecord,
   AskingExecution,
