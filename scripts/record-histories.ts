@@ -4,17 +4,18 @@
  *
  *     node --import ./test/typescript-resolver.ts scripts/record-histories.ts [PREFIX]
  *
- * Writes `test/replay/histories/PREFIX-SCENARIO[-N].history.json`, one file for each run of a chain. Default prefix: `v` and
- * the package's version. Needs a Temporal CLI. Scenarios that have files are left alone; delete those of an unreleased
+ * Writes `test/replay/histories/PREFIX-SCENARIO[-N].history.json`, one file for each run of a chain, long ones as `.gz`.
+ * Default prefix: `v` and the package's version. Needs a Temporal CLI. Scenarios that have files are left alone; delete those of an unreleased
  * shape first.
  */
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { startDevServer } from '../src/server/dev-server.js';
-import { eventsUntilContinueAsNew, scenarios } from '../test/replay/scenarios.js';
+import { eventsUntilSuggestion, longScenarios, scenarios, type Scenario } from '../test/replay/scenarios.js';
 import { openEngine } from '../test/support/engine.js';
 import { historiesOf } from '../test/support/run-chain.js';
 import { workflowBundleFile } from '../test/support/workflow-bundle.js';
@@ -26,29 +27,37 @@ const { version } = JSON.parse(await readFile(new URL('../package.json', import.
 const prefix = process.argv[2] ?? `v${version}`;
 
 await mkdir(folder, { recursive: true });
-const present = (await readdir(folder)).map((name) => name.replace(/(-\d+)?\.history\.json$/, ''));
-const rootDir = await mkdtemp(join(tmpdir(), 'perdure-record-'));
-const server = await startDevServer({
-  rootDir,
-  dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': eventsUntilContinueAsNew },
-});
-try {
-  await using bundle = await workflowBundleFile();
-  for (const [name, scenario] of Object.entries(scenarios)) {
-    if (present.includes(`${prefix}-${name}`)) continue;
-    await using engine = await openEngine({ ...server, workflowBundle: bundle.path });
-    const { workflowId, firstRunId } = await scenario(engine);
-    const histories = await historiesOf(engine.client, workflowId, firstRunId);
-    for (const [index, history] of histories.entries()) {
-      const part = histories.length === 1 ? '' : `-${index + 1}`;
-      const path = join(folder, `${prefix}-${name}${part}.history.json`);
-      await writeFile(path, `${anonymous(historyToJSON(history))}\n`);
-      console.log(`recorded ${path} (${history.events?.length ?? 0} events)`);
+const present = (await readdir(folder)).map((name) => name.replace(/(-\d+)?\.history\.json(\.gz)?$/, ''));
+const missing = Object.entries(scenarios).filter(([name]) => !present.includes(`${prefix}-${name}`));
+const isLong = ([name]: [string, Scenario]) => longScenarios.includes(name);
+const suggestion = { 'limit.historyCount.suggestContinueAsNew': eventsUntilSuggestion };
+
+await using bundle = await workflowBundleFile();
+await record(missing.filter((each) => !isLong(each)), suggestion);
+await record(missing.filter(isLong), {});
+
+async function record(wanted: [string, Scenario][], dynamicConfig: Record<string, number>): Promise<void> {
+  if (wanted.length === 0) return;
+  const rootDir = await mkdtemp(join(tmpdir(), 'perdure-record-'));
+  const server = await startDevServer({ rootDir, dynamicConfig });
+  try {
+    for (const [name, scenario] of wanted) {
+      await using engine = await openEngine({ ...server, workflowBundle: bundle.path });
+      const { workflowId, firstRunId } = await scenario(engine);
+      const histories = await historiesOf(engine.client, workflowId, firstRunId);
+      for (const [index, history] of histories.entries()) {
+        const part = histories.length === 1 ? '' : `-${index + 1}`;
+        const file = `${prefix}-${name}${part}.history.json`;
+        const text = `${anonymous(historyToJSON(history))}\n`;
+        if (isLong([name, scenario])) await writeFile(join(folder, `${file}.gz`), gzipSync(text, { level: 9 }));
+        else await writeFile(join(folder, file), text);
+        console.log(`recorded ${file} (${history.events?.length ?? 0} events)`);
+      }
     }
+  } finally {
+    await server.stop();
+    await rm(rootDir, { recursive: true, force: true });
   }
-} finally {
-  await server.stop();
-  await rm(rootDir, { recursive: true, force: true });
 }
 
 /** One event a line, without the name of the machine that recorded it. */

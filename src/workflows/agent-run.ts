@@ -1,4 +1,4 @@
-import { CancellationScope, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, continueAsNew, patched, workflowInfo } from '@temporalio/workflow';
 import type { AgentRunInput, AgentRunResult } from '../contract/run.js';
 import { isCancellation, runFailed } from '../temporal/failure-mapper.js';
 import { AgentRun } from './agent-run-state.js';
@@ -46,10 +46,23 @@ async function takeSteps(run: AgentRun, input: AgentRunInput): Promise<AgentRunR
     run.throwIfCancelled();
     const end = run.endAfter(outcomes);
     if (end) return end;
-    if (workflowInfo().continueAsNewSuggested) {
+    if (isLongEnough()) {
       await continueAsNew<typeof agentRun>({ ...input, carried: run.carry() });
     }
   }
+}
+
+/**
+ * The server suggests continue-as-new after 4,096 events, which is some 340 steps. Reading so many anew took up to 2 s, at 4 to
+ * 6 ms a step, and that is what a run waits for when its worker dies: half of them are read in half the time
+ * (docs/benchmarks.md, "Recovery").
+ */
+const mostEvents = 2_048;
+
+/** Whether the next step belongs into an execution of its own. */
+function isLongEnough(): boolean {
+  const { continueAsNewSuggested, historyLength } = workflowInfo();
+  return continueAsNewSuggested || (historyLength >= mostEvents && patched('continue-as-new-at-2048-events'));
 }
 
 /** Brings the step to its end that the former execution of a resumed run left open. */

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { Worker } from '@temporalio/worker';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -16,10 +17,11 @@ interface RecordedHistory {
 }
 
 const folder = fileURLToPath(new URL('./histories/', import.meta.url));
-const files = readdirSync(folder).filter((name) => name.endsWith('.history.json'));
+const files = readdirSync(folder).filter((name) => /\.history\.json(\.gz)?$/.test(name));
 
 function read(file: string): RecordedHistory {
-  return JSON.parse(readFileSync(`${folder}${file}`, 'utf8')) as RecordedHistory;
+  const bytes = readFileSync(`${folder}${file}`);
+  return JSON.parse((file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()) as RecordedHistory;
 }
 
 let code: string;
@@ -44,7 +46,7 @@ function scheduled(history: RecordedHistory, activityId: string) {
 
 describe('recorded histories', () => {
   it('are there for each shape', () => {
-    const shapes = new Set(files.map((name) => name.replace(/^v[\d.]+-|(-\d)?\.history\.json$/g, '')));
+    const shapes = new Set(files.map((name) => name.replace(/^v[\d.]+-|(-\d)?\.history\.json(\.gz)?$/g, '')));
     expect([...shapes].sort()).toEqual([
       'agent-cancelled',
       'agent-capped',
@@ -53,6 +55,8 @@ describe('recorded histories', () => {
       'agent-crowded',
       'agent-empty-turns',
       'agent-failures',
+      'agent-long',
+      'agent-long-in-two',
       'agent-loop',
       'agent-model-failed',
       'agent-no-progress',

@@ -10,8 +10,10 @@ import { asks, byRequest, refusesKey } from '../support/recording-model.js';
 import { agentAsTool } from '../../src/tools/agent-tool.js';
 import { backendTool, backendTools } from '../support/backend-tools.js';
 
-/** Continue-as-new is suggested after this many events, so that recordings stay small. */
-export const eventsUntilContinueAsNew = 40;
+/** The server suggests continue-as-new after this many events, so that recordings stay small. */
+export const eventsUntilSuggestion = 40;
+/** Recorded on a server with its default, 4,096 events. */
+export const longScenarios = ['agent-long', 'agent-long-in-two'];
 
 interface Recorded {
   workflowId: string;
@@ -97,6 +99,9 @@ export const scenarios: Record<string, Scenario> = {
     { text: 'all noted' },
   ]),
   'agent-continue-as-new': agent([...Array.from({ length: 6 }, (_, n) => ({ calls: [refund(n)] })), { text: 'done' }]),
+  // Before runs continued as new at 2,048 events on their own, and since.
+  'agent-long': longAgent(185),
+  'agent-long-in-two': longAgent(185),
   'agent-cancelled': async (engine) => {
     engine.backend.script('refund', [{ status: 429, headers: { 'retry-after': '60' } }]);
     const run = await startAgent(engine, scriptedModel({ turns: [{ calls: [refund(1), { tool: 'look_up' }] }] }), {});
@@ -137,6 +142,11 @@ export const scenarios: Record<string, Scenario> = {
   'executor-continue-as-new': own('ownRounds', [{ rounds: 2 }]),
   'executor-without-state': own('forgetsItsState', []),
 };
+
+function longAgent(steps: number): Scenario {
+  const lookUps = Array.from({ length: steps }, (_, q) => ({ calls: [{ tool: 'look_up', input: { q } }] }));
+  return agent([...lookUps, { text: 'done' }], undefined, { steps: 2 * steps });
+}
 
 async function startAgent(engine: Engine, model: Model, limits: object): Promise<RunHandle> {
   const { url } = engine.backend;
