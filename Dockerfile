@@ -14,6 +14,8 @@ RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json \
 
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production
+# By default each thread takes up to 100 MB for young objects and keeps them (docs/benchmarks.md, "Long runs").
+ENV NODE_OPTIONS=--max-semi-space-size=8
 WORKDIR /opt/perdure
 COPY --from=build /build/node_modules node_modules
 COPY package.json ./

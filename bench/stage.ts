@@ -12,10 +12,9 @@ export interface Stage {
   readonly storePath: string;
   readonly serverDbPath: string;
   startFloor(): Promise<WorkerProcess>;
-  /** `collects`: it can be asked what it holds once its garbage is collected. */
   startPerdure(options?: {
     heartbeatTimeoutMs?: number;
-    collects?: boolean;
+    nodeArgs?: string[];
     env?: Record<string, string>;
   }): Promise<WorkerProcess>;
 }
@@ -40,10 +39,10 @@ export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T>
       storePath,
       serverDbPath: join(rootDir, '.perdure', 'temporal.db'),
       startFloor: () => started(startWorker('floor', [address, namespace], { nodeArgs: profiling('floor') })),
-      startPerdure: ({ heartbeatTimeoutMs = 10_000, collects = false, env = {} } = {}) =>
+      startPerdure: ({ heartbeatTimeoutMs = 10_000, nodeArgs = [], env = {} } = {}) =>
         started(
           startWorker('perdure', [address, namespace], {
-            nodeArgs: [...profiling('perdure'), ...(collects ? ['--expose-gc'] : [])],
+            nodeArgs: [...profiling('perdure'), ...nodeArgs],
             env: { BENCH_STORE: storePath, BENCH_HEARTBEAT_MS: String(heartbeatTimeoutMs), ...env },
           }),
         ),

@@ -10,7 +10,7 @@ import { attemptFailed, callFailed, cancelled, notReady } from '../temporal/fail
 import { prepareAttempt } from './attempt.js';
 import type { Attempt } from './attempt.js';
 import { Claim } from './claim.js';
-import { confirmWithServer } from './confirm-attempt.js';
+import { confirmAttempt } from './confirm-attempt.js';
 import type { ConversationCache } from './conversation-cache.js';
 import { FailedStart } from './failed-start.js';
 import { FormerStarts } from './former-starts.js';
@@ -172,7 +172,7 @@ class CallAttempt {
   }
 
   #confirm(): Promise<void> {
-    return confirmWithServer(this.#services.heartbeatTimeoutMs);
+    return confirmAttempt(this.#attempt.tool.policy.effect, this.#services.heartbeatTimeoutMs);
   }
 
   /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */
