@@ -52,7 +52,7 @@ function conclude(outcome: Outcome): Outcome {
   return withResultDigest(outcome);
 }
 
-/** How old the server's word on an attempt may be when its body begins. An ordinary claim takes milliseconds. */
+/** How old the answer to `confirmAttempt` may be when the body begins. An ordinary claim takes milliseconds. */
 const confirmedForMs = 50;
 
 /** The phases of an attempt, in the order of the methods. Each returns the call's outcome as soon as there is one. */
@@ -66,6 +66,8 @@ class CallAttempt {
   readonly #formerStarts: FormerStarts;
   /** Why the call cannot be guarded, and so must not run. */
   readonly #unusable: ClassifiedFailure | undefined;
+  /** When the attempt came in, on this process's monotonic clock. */
+  readonly #enteredAtMs = performance.now();
   /** Waited for guards in earlier attempts: part of the call's time budget. */
   #waitedMs = 0;
 
@@ -153,8 +155,8 @@ class CallAttempt {
 
   /**
    * The claim, and the server's word that this attempt is still wanted; asked for side by side. Where the claim took long
-   * (a former start was reconciled, the process was stopped), the server is asked once more, because its word has to be
-   * fresh when the body begins. A read needs neither: one that runs once too often harms nobody.
+   * (a former start was reconciled, the process was stopped), it is asked for once more, because it has to be fresh when the
+   * body begins. A read needs neither: one that runs once too often harms nobody.
    */
   async #takeConfirmedClaim(): Promise<Outcome | undefined> {
     const askedAt = performance.now();
@@ -172,7 +174,10 @@ class CallAttempt {
   }
 
   #confirm(): Promise<void> {
-    return confirmAttempt(this.#attempt.tool.policy.effect, this.#services.heartbeatTimeoutMs);
+    return confirmAttempt(this.#attempt.tool.policy.effect, {
+      enteredAtMs: this.#enteredAtMs,
+      deadlineMs: this.#services.heartbeatTimeoutMs,
+    });
   }
 
   /** Becomes the one attempt that may run the body, having made sure of what the former one left behind. */

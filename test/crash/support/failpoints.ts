@@ -12,7 +12,7 @@ export type Moment =
   /** Polled, nothing asked of the ledger yet. */
   | 'before-claim'
   | 'claimed'
-  /** The server has confirmed the attempt, the start is not counted yet. */
+  /** The server has confirmed the attempt where it was asked, the start is not counted yet. */
   | 'confirmed'
   /** The start is counted, nothing is sent. */
   | 'begun'
