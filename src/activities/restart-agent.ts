@@ -21,11 +21,16 @@ export async function restartAgent(
 ): Promise<void> {
   const { store } = services;
   const { runKey } = input;
-  const { run, manifest, pinned } = former;
+  const { manifest, pinned } = former;
   const { by } = askingExecution();
-  if (!input.agent || !by || run.status !== 'cancelled' || run.endedBy === by.runId) return;
+  if (!input.agent || !by || former.run.status !== 'cancelled' || former.run.endedBy === by.runId) return;
   await takeRun(services, runKey);
-  const [turns, calls, nowMs] = await Promise.all([store.listTurns(runKey), store.listCalls(runKey), store.now()]);
+  const [run = former.run, turns, calls, nowMs] = await Promise.all([
+    store.getRun(runKey),
+    store.listTurns(runKey),
+    store.listCalls(runKey),
+    store.now(),
+  ]);
   const rows = new Map(calls.map(({ row }) => [row.key, row]));
   const reopened = planRestart({ run, turns, rows, effectOf: ledgerEffects(manifest), nowMs });
   const intervened = await store.intervene({

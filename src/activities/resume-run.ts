@@ -5,9 +5,9 @@ import type { AnsweredCall } from '../contract/call.js';
 import type { CarriedRun, RunCounters } from '../contract/run.js';
 import { setAsideText } from '../policy/intervention-words.js';
 import { newRun } from '../policy/new-run.js';
-import { ledgerEffects } from '../policy/ledger-effect.js';
+import { agentsOf, ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
-import type { ResumePlan } from '../policy/resume-run.js';
+import type { ResumePlan, ResumeQuestion } from '../policy/resume-run.js';
 import type { CallRecord, RunRecord } from '../store/records.js';
 import { notReady } from '../temporal/failure-mapper.js';
 import { summarizeManifest } from '../tools/manifest.js';
@@ -26,22 +26,27 @@ import { manifestFor, startRun } from './start-run.js';
 export async function resumeRun(services: Services, input: ResumeRunInput): Promise<ResumedRun> {
   const { store } = services;
   const { runKey, resume } = input;
-  const run = await store.getRun(runKey);
-  if (!run) return { carried: newRun(await startRun(services, input), await store.now()) };
+  const found = await store.getRun(runKey);
+  if (!found) return { carried: newRun(await startRun(services, input), await store.now()) };
   const earlier = await store.listInterventions(runKey);
   const known = earlier.find(({ id }) => id === resume.id);
   if (known?.kind === 'retry') return known.resumed;
   // Before anything is read for the plan: from here on, what is left over of the former execution changes nothing.
   await takeRun(services, runKey);
 
-  const [turns, calls, nowMs] = await Promise.all([store.listTurns(runKey), store.listCalls(runKey), store.now()]);
+  const [run = found, turns, calls, nowMs] = await Promise.all([
+    store.getRun(runKey),
+    store.listTurns(runKey),
+    store.listCalls(runKey),
+    store.now(),
+  ]);
   const manifest = await manifestFor(services, input.agent);
-  const plan = planResume({
+  const plan = planAnew(services, input, {
     run,
     turns,
     rows: new Map(calls.map(({ row }) => [row.key, row])),
     effectOf: ledgerEffects(manifest),
-    askAgain: resume.askAgain === true,
+    isAgent: agentsOf(manifest),
     nowMs,
   });
   const used = await usageOfParts(store, turns, calls);
@@ -80,6 +85,25 @@ export async function resumeRun(services: Services, input: ResumeRunInput): Prom
     answered: settledCalls(plan),
   };
   return await record(services, { input, run, plan, calls, manifest, pinned, carried });
+}
+
+/**
+ * A turn of which a call may have happened meanwhile is not set aside, though it could be when the retry was asked for: the
+ * model would not be told of it, and might ask for it in other words.
+ */
+function planAnew(
+  { log }: Services,
+  { runKey, resume }: ResumeRunInput,
+  question: Omit<ResumeQuestion, 'askAgain'>,
+): ResumePlan {
+  const askAgain = resume.askAgain === true;
+  const plan = planResume({ ...question, askAgain });
+  if (plan.undecided.length === 0) return plan;
+  log.warn('the model is not asked again: nobody knows whether a call of its last turn happened', {
+    run_key: runKey,
+    calls: plan.undecided.map(({ callId }) => callId),
+  });
+  return planResume({ ...question, askAgain: false });
 }
 
 async function record(

@@ -4,7 +4,7 @@ import type { FailureClass } from '../contract/failure.js';
 import type { AgentRunInput } from '../contract/run.js';
 import type { RunLimits } from '../contract/run-limits.js';
 import { taskQueueFor } from '../contract/task-queue.js';
-import { ledgerEffects } from '../policy/ledger-effect.js';
+import { agentsOf, ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
 import { describeCap, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
@@ -58,10 +58,7 @@ export class RunRetry {
     const { runId } = run;
     const server = await runs.describe(runId);
     const { stored, plan } = await this.plan(run, server, options);
-    if (server?.status === 'running') {
-      const reason = server.stuck?.reason ?? 'no reason known';
-      await runs.terminate(runId, `perdure retry: the run was stuck (${reason})`);
-    }
+    if (server?.status === 'running' && !(await endStuck(runs, server))) return await this.start(run, runs, options);
     const input: AgentRunInput & { runKey: string } = {
       task: stored.task,
       runKey: stored.runKey,
@@ -106,6 +103,7 @@ export class RunRetry {
       turns,
       rows: new Map(calls.map(({ row }) => [row.key, row])),
       effectOf: ledgerEffects(manifest),
+      isAgent: agentsOf(manifest),
       askAgain: options.askAgain === true,
       nowMs,
     });
@@ -126,6 +124,18 @@ export class RunRetry {
       ),
       unresolved: plan.unresolved.map(({ callId, tool }) => ({ callId, tool })),
     };
+  }
+}
+
+/** False where it has ended meanwhile: somebody else's retry may have the run by now, which is to be looked at anew. */
+async function endStuck(runs: RunServer, server: ServerRun): Promise<boolean> {
+  const reason = server.stuck?.reason ?? 'no reason known';
+  try {
+    await runs.terminate(server, `perdure retry: the run was stuck (${reason})`);
+    return true;
+  } catch (error) {
+    if (error instanceof PerdureError && error.code === 'run_not_found') return false;
+    throw error;
   }
 }
 

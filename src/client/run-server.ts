@@ -89,8 +89,8 @@ export interface RunServer {
   waitForEnd(id: string): Promise<RunEnd>;
   /** Asks the run to end; resolves when the server has noted it. Rejects with `run_not_found` where it is closed. */
   cancel(id: string): Promise<void>;
-  /** Ends the execution at once, without asking it. Rejects with `run_not_found` where it is closed. */
-  terminate(id: string, reason: string): Promise<void>;
+  /** Ends this execution and no other at once, without asking it. Rejects with `run_not_found` where it is closed. */
+  terminate(execution: Pick<ServerRun, 'id' | 'executionId'>, reason: string): Promise<void>;
   /**
    * What befell the run on the server, over all of its executions that the server still knows, oldest first. Reads their
    * histories but those that continued as new. With `runKey`, executions of a namesake are left out.

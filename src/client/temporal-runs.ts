@@ -114,9 +114,9 @@ export class TemporalRuns implements RunServer {
     await this.#requests.ask(() => this.#requests.client.workflow.getHandle(id).cancel());
   }
 
-  async terminate(id: string, reason: string): Promise<void> {
+  async terminate({ id, executionId }: Pick<ServerRun, 'id' | 'executionId'>, reason: string): Promise<void> {
     try {
-      await this.#requests.ask(() => this.#requests.client.workflow.getHandle(id).terminate(reason));
+      await this.#requests.ask(() => this.#requests.client.workflow.getHandle(id, executionId).terminate(reason));
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw runNotFound(id, error);
       throw error;

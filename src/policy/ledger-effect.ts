@@ -14,3 +14,9 @@ export function ledgerEffects(manifest: Manifest | undefined): (tool: string) =>
   const effects = new Map(manifest?.tools.map((tool): [string, Effect] => [tool.name, ledgerEffect(tool)]));
   return (tool) => effects.get(tool);
 }
+
+/** Which of a run's tools are agents, by name. */
+export function agentsOf(manifest: Manifest | undefined): (tool: string) => boolean {
+  const names = new Set(manifest?.tools.flatMap(({ name, agent }) => (agent ? [name] : [])));
+  return (tool) => names.has(tool);
+}

@@ -94,6 +94,8 @@ export interface ResumeQuestion {
   rows: ReadonlyMap<string, LedgerRow>;
   /** The tool's effect (`ledgerEffect`) as the run goes on with it; `undefined` where it has none of that name. */
   effectOf(tool: string): Effect | undefined;
+  /** Whether it is an agent, whose calls are reads to the ledger and may have done anything. */
+  isAgent(tool: string): boolean;
   askAgain: boolean;
   nowMs: number;
 }
@@ -129,7 +131,7 @@ export function planResume(question: ResumeQuestion): ResumePlan {
       ...dropped.flatMap(({ result }) => result.calls.flatMap((call) => reopenedCall(call, question) ?? [])),
     ],
     unresolved: step.unresolved,
-    setAside: again ? rowsOf(again, question).filter(hasEffect) : [],
+    setAside: again ? rowsOf(again, question).filter((row) => isDone(row, question.isAgent(row.tool))) : [],
     undecided: again ? rowsOf(again, question).filter(isUnresolved) : [],
   };
 }
@@ -138,7 +140,7 @@ export function planResume(question: ResumeQuestion): ResumePlan {
  * The calls that run again where a reset of its parent cancelled an agent's run and started it anew: what was stopped in its
  * last turn, and may safely start. No model turn has been shown those outcomes, because none followed.
  */
-export function planRestart(question: Omit<ResumeQuestion, 'askAgain'>): ReopenedCall[] {
+export function planRestart(question: Omit<ResumeQuestion, 'askAgain' | 'isAgent'>): ReopenedCall[] {
   const last = turnsOf(question.run.head, question.turns).at(-1);
   if (!last) return [];
   const { reopened } = resumeCalls(last.result.calls, question);
@@ -235,6 +237,9 @@ function rowsOf({ result }: AnsweredTurn, { rows }: ResumeQuestion): LedgerRow[]
   return result.calls.flatMap((call) => rows.get(keyOf(call)) ?? []);
 }
 
-function hasEffect(row: LedgerRow): boolean {
-  return row.effect.kind !== 'read' && (row.outcome?.status === 'succeeded' || row.outcome?.status === 'partial');
+/** Also where the call failed after it: an answer that breaks its schema tells of what was done all the same. */
+function isDone({ effect, outcome }: LedgerRow, isAgent: boolean): boolean {
+  if (!outcome || (effect.kind === 'read' && !isAgent)) return false;
+  if ('failure' in outcome) return outcome.failure.effectState === 'done';
+  return outcome.status === 'succeeded' || outcome.status === 'partial';
 }

@@ -42,7 +42,7 @@ export class ScriptedServer implements RunServer {
     return Promise.resolve();
   }
 
-  terminate(id: string, reason: string): Promise<void> {
+  terminate({ id }: { id: string }, reason: string): Promise<void> {
     this.terminated.push({ id, reason });
     return Promise.resolve();
   }

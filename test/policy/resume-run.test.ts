@@ -3,9 +3,9 @@ import type { PreparedCall } from '../../src/contract/call.js';
 import type { Effect } from '../../src/contract/effect.js';
 import type { LedgerRow } from '../../src/contract/ledger.js';
 import { planRestart, planResume, type AnsweredTurn, type ResumeQuestion } from '../../src/policy/resume-run.js';
-import { failureOf, KEYED, ONCE, outcomeOf } from './ledger-rows.js';
+import { failureOf, KEYED, ONCE, outcomeOf, READ } from './ledger-rows.js';
 
-const effects: Record<string, Effect> = { refund: KEYED, print: ONCE };
+const effects: Record<string, Effect> = { refund: KEYED, print: ONCE, look_up: READ, clerk: READ };
 const tokensOf = { inputTokens: 1, outputTokens: 1, costUsd: 0 };
 
 function turn(step: number, head: string, calls: string[] = [], more: Partial<AnsweredTurn['result']> = {}, take = 0) {
@@ -43,6 +43,7 @@ function plan(turns: AnsweredTurn[], rows: [string, LedgerRow][], more: Partial<
     turns,
     rows: new Map(rows),
     effectOf: (tool) => effects[tool],
+    isAgent: (tool) => tool === 'clerk',
     askAgain: false,
     nowMs: 1_000,
     ...more,
@@ -120,6 +121,18 @@ describe('a run goes on', () => {
     });
     expect(went.setAside.map(({ callId }) => callId)).toEqual(['c2.0']);
     expect(went.reopened.map(({ key }) => key)).toEqual(['k:c2.1']);
+  });
+
+  it('knowing what was done in the turn that is set aside, also by calls that failed after it and by agents', () => {
+    const rows = [
+      row('c1.0', 'print', { outcome: failureOf('output_invalid', 'done') }),
+      row('c1.1', 'print', { outcome: failureOf('auth_failed', 'none') }),
+      row('c1.2', 'look_up', { state: 'done', outcome: outcomeOf('ok') }),
+      row('c1.3', 'clerk', { state: 'done', outcome: outcomeOf('ok') }),
+    ];
+    const went = plan([turn(1, 'root', ['print', 'print', 'look_up', 'clerk'])], rows, { askAgain: true });
+    expect(went.setAside.map(({ callId }) => callId)).toEqual(['c1.0', 'c1.3']);
+    expect(went.undecided).toEqual([]);
   });
 
   it('knowing which call of the turn that is set aside nobody knows the end of, and none of the turns before', () => {

@@ -106,7 +106,7 @@ describe('a run', () => {
     await runs.waitForEnd(id);
     await using temporal = await temporalClient();
     const second = await resetWorkflow(temporal.client, id, 'start');
-    await runs.terminate(id, 'too slow');
+    await runs.terminate({ id, executionId: second }, 'too slow');
     const asked = async () => (await runs.events(id, runKey)).filter(({ type }) => type !== 'closed');
     const [first] = await asked();
     await expect.poll(asked).toMatchObject([
@@ -127,7 +127,7 @@ describe('a run', () => {
     const forgotten = (await runs.describe(id))?.executionId ?? '';
     await using temporal = await temporalClient();
     const second = await resetWorkflow(temporal.client, id, 'start');
-    await runs.terminate(id, 'still too slow');
+    await runs.terminate({ id, executionId: second }, 'still too slow');
     const { address, namespace } = temporalServer();
     const connection = await withoutHistoryOf(forgotten, address);
     const forgetful = new TemporalRuns({ connection, namespace, address });
