@@ -410,9 +410,13 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         await store.countTurnStart(turnOf('r2', 1, run.head), execution(1));
         expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
         await store.takeOver('r2', { ...execution(2), after: execution(1).runId });
-        expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
+        const ended = await store.getRun('r2');
+        expect(ended).toMatchObject({ status: 'failed' });
+        await expect.poll(() => store.now()).toBeGreaterThan(ended?.updatedAtMs ?? NaN);
         await store.countTurnStart(turnOf('r2', 1, run.head), execution(2));
-        expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
+        const reopened = await store.getRun('r2');
+        expect(reopened).toMatchObject({ status: 'running' });
+        expect(reopened?.updatedAtMs).toBeGreaterThan(ended?.updatedAtMs ?? NaN);
       });
 
       let root: string;
