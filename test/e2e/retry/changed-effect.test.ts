@@ -69,3 +69,9 @@ describe('a call that was started as once, and lost', () => {
     expect((await run.calls())[0]?.row).toMatchObject({ starts: 2 });
   }, 30_000);
 });
+
+it('a call that was started as a read, and lost, runs as what its tool is now', async () => {
+  const run = await leftInItsCall({ effect: 'read' });
+  expect(await retriedWith(run, {})).toMatchObject({ status: 'succeeded' });
+  expect((await run.calls())[0]?.row).toMatchObject({ starts: 2, effect: { kind: 'once' } });
+}, 30_000);
