@@ -11,7 +11,7 @@ import '../support/quiet-runtime.js';
 
 const nextBuild = [
   {
-    from: 'import { CancellationScope, continueAsNew, workflowInfo } from',
+    from: 'import { CancellationScope, continueAsNew, patched, workflowInfo } from',
     to: 'import { CancellationScope, continueAsNew, patched, sleep, workflowInfo } from',
   },
   {
