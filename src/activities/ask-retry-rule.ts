@@ -2,6 +2,7 @@ import type { ClassifiedFailure } from '../contract/failure.js';
 import type { LedgerRow } from '../contract/ledger.js';
 import { decideRetry } from '../policy/retry-rule.js';
 import type { RetryDecision, RetryQuestion } from '../policy/retry-rule.js';
+import { policyOf } from '../policy/stricter-effect.js';
 import type { Attempt } from './attempt.js';
 import type { Services } from './services.js';
 
@@ -17,7 +18,7 @@ export function askRetryRule(
 ): RetryDecision {
   return decideRetry({
     failure,
-    policy: tool.policy,
+    policy: policyOf(row, tool.policy),
     starts: row.starts,
     ...(row.startsBefore === undefined ? {} : { startsBefore: row.startsBefore }),
     spentMs: row.spentMs,

@@ -10,6 +10,7 @@ import { outcomeRecord } from '../policy/operator-record.js';
 import { renderOutcome } from '../policy/render-outcome.js';
 import type { RenderContext } from '../policy/render-outcome.js';
 import { lostAnswer, maxAttemptsOf } from '../policy/retry-rule.js';
+import { policyOf } from '../policy/stricter-effect.js';
 import { kindOfOutput, shapeFailureOutput, verbatimTokens } from '../results/failure-output.js';
 import { bytesPerToken } from '../results/tokens.js';
 import type { RecordedOutcome, RenderedMessage } from '../store/records.js';
@@ -148,7 +149,7 @@ export class CallRecorder {
 
   #final(failure: ClassifiedFailure, row: LedgerRow | undefined, nowMs: number): ClassifiedFailure {
     return lostAnswer(failure, {
-      effect: this.#tool?.policy.effect ?? { kind: 'once' },
+      effect: this.#tool ? policyOf(row, this.#tool.policy).effect : { kind: 'once' },
       mayHaveHappened: row?.mayHaveHappened ?? false,
       ...(row?.firstStartAtMs === undefined ? {} : { firstStartAtMs: row.firstStartAtMs }),
       nowMs,

@@ -127,7 +127,13 @@ class CallAttempt {
     const isRead = this.#attempt.tool.policy.effect.kind === 'read';
     const known = isRead ? await this.#readable() : await this.#takeConfirmedClaim();
     if (known) return known;
-    const begun = await this.#claim.begin();
+    let begun = await this.#claim.begin();
+    if (isRead && begun.type === 'superseded' && begun.row?.effect.kind !== 'read') {
+      // The call is of a time when its tool was declared as more than a read, and needs a claim like all of those.
+      const claimed = await this.#takeConfirmedClaim();
+      if (claimed) return claimed;
+      begun = await this.#claim.begin();
+    }
     if (begun.type === 'settled') return begun.outcome;
     if (begun.type !== 'accepted') throw takenOver();
     // No `await` from here to the body's first line: a call that began beside this one may block the event loop meanwhile.

@@ -4,6 +4,7 @@ import type { CallGuards } from '../guards/call-guards.js';
 import type { LedgerRow } from '../contract/ledger.js';
 import { lostAnswer } from '../policy/retry-rule.js';
 import type { RetryDecision } from '../policy/retry-rule.js';
+import { policyOf } from '../policy/stricter-effect.js';
 import { attemptFailed, cancelled } from '../temporal/failure-mapper.js';
 import { askRetryRule } from './ask-retry-rule.js';
 import type { Attempt } from './attempt.js';
@@ -90,7 +91,7 @@ export class FailedStart {
 
   async #startAgain(failure: ClassifiedFailure, row: LedgerRow, delayMs: number): Promise<never> {
     const { recorder, tool } = this.#attempt;
-    const proved = tool.policy.effect.kind === 'read' || failure.effectState === 'none';
+    const proved = policyOf(row, tool.policy).effect.kind === 'read' || failure.effectState === 'none';
     await this.#claim.end(proved ? 'none' : 'unknown', delayMs);
     throw attemptFailed(recorder.describe(failure, row), delayMs);
   }
@@ -101,7 +102,7 @@ export class FailedStart {
       await this.#settlement.failed(failure, row);
       throw cancelled('the run was cancelled');
     }
-    const final = lostAnswer(failure, { ...row, effect: tool.policy.effect, nowMs: Date.now() });
+    const final = lostAnswer(failure, { ...row, effect: policyOf(row, tool.policy).effect, nowMs: Date.now() });
     if (final.class !== 'outcome_unknown') return await this.#settlement.failed(failure, row);
     const settled = await this.#settlement.unknown(failure, row);
     if (settled) return settled;

@@ -13,10 +13,12 @@ import { requireStore } from './store-identity.js';
  */
 export async function finishRun(services: Services, input: FinishRunInput): Promise<void> {
   requireStore(services.store, input.storeId);
-  const { runKey, result } = input;
+  const { runKey, result, head } = input;
   const refused = refusedOutcomes(services, input);
   try {
-    await asLatest(services, runKey, (by) => services.store.finishRun(runKey, result, { ...(by && { by }), refused }));
+    await asLatest(services, runKey, (by) =>
+      services.store.finishRun(runKey, result, { ...(by && { by }), ...(head === undefined ? {} : { head }), refused }),
+    );
     services.metrics.runEnded(result);
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'missing_run') throw error;

@@ -3,6 +3,7 @@ import type { Outcome } from '../contract/call.js';
 import { lostStart } from '../policy/ledger.js';
 import type { LedgerRow, LedgerVerdict } from '../contract/ledger.js';
 import { mayRunAgain } from '../policy/retry-rule.js';
+import { policyOf } from '../policy/stricter-effect.js';
 import type { Attempt } from './attempt.js';
 import { lostWorker } from './judge-end.js';
 import type { Services } from './services.js';
@@ -32,6 +33,8 @@ export class FormerStarts {
     const { call, tool, recorder, starts } = this.#attempt;
     const row = (await this.#services.store.getCall(call.key))?.row;
     if (!row?.begun || row.outcome) return row?.outcome;
+    // Started while the tool was declared as more than a read: its claim tells what that start left behind.
+    if (row.effect.kind !== 'read') return undefined;
     await starts.lost(row, lostWorker(), lostStart(row, await this.#services.store.now()));
     const again = mayRunAgain({ ...row, former: 'unknown', lost: true, policy: tool.policy, nowMs: Date.now() });
     if (again.run) return undefined;
@@ -45,7 +48,8 @@ export class FormerStarts {
     const failure = lostWorker();
     const lost = granted.lost || (former === 'unknown' && (await this.#lastWasLost(row)));
     if (granted.lostStart) await starts.lost(row, failure, granted.lostStart);
-    const again = mayRunAgain({ ...row, former, lost, policy: tool.policy, nowMs: Date.now() });
+    const policy = policyOf(row, tool.policy);
+    const again = mayRunAgain({ ...row, former, lost, policy, nowMs: Date.now() });
     if (again.run) return undefined;
     if (again.because === 'reconcile') return await this.#settlement.unknown(failure, row);
     return await this.#settlement.failed(failure, row);

@@ -157,6 +157,11 @@ export interface FinishRunInput {
   runKey: string;
   storeId: string;
   result: AgentRunResult;
+  /**
+   * Node of the model turn whose words the result holds: a reset may have brought the execution back to it after another one
+   * took the run's conversation elsewhere. Absent where the end rests on no turn; the conversation stays where it is then.
+   */
+  head?: string;
   /** Outcomes of the last step that no model turn has taken up; those that the workflow refused are stored now. */
   answered: AnsweredCall[];
 }

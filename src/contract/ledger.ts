@@ -68,8 +68,8 @@ export type LedgerEvent =
   /**
    * A person has the run go on: the call gets its attempts and its time anew, and a failure that it ended with is taken back.
    * Refused where it did not fail, where nobody knows what became of it (`outcome_unknown`), and where a start could be a
-   * second effect (`startIsSafe`). `call` is the call as it runs from now on: where nothing has happened yet, its declared
-   * effect takes the place of the old one.
+   * second effect (`startIsSafe`). `call` is the call as it runs from now on: where nothing has happened yet and nobody
+   * may still run it, its declared effect takes the place of the old one.
    */
   | { type: 'reopen'; call: LedgerCall }
   /** A person says what became of a call whose effect is unknown. Refused for a call of which it is known, or that runs. */

@@ -4,6 +4,7 @@
  * "attempt 1" after a reset, zombies, lost workers), so attempt numbers order nothing here: only tokens and leases do.
  */
 import type { Outcome } from '../contract/call.js';
+import type { Effect } from '../contract/effect.js';
 import { assertNever } from '../contract/json.js';
 import type { LedgerRow, LedgerCall, LedgerEvent, FormerStart, LostStart, LedgerVerdict } from '../contract/ledger.js';
 
@@ -167,8 +168,7 @@ function reopen(row: LedgerRow | undefined, event: LedgerEvent & { type: 'reopen
 export function reopenedRow(row: LedgerRow, call: LedgerCall, nowMs: number): LedgerRow | undefined {
   if (isOtherCall(row, call)) return undefined;
   const anew = { ...row, startsBefore: row.starts, spentMs: 0, updatedAtMs: nowMs };
-  // Whoever may still run it keeps it: its lease says so, and the next claim asks what it left behind.
-  if (!row.outcome) return anew;
+  if (!row.outcome) return declaredAnew(anew, call.effect);
   if (!('failure' in row.outcome) || row.outcome.failure.class === 'outcome_unknown') return undefined;
   const lastLeft = row.starts > 0 && row.outcome.failure.effectState !== 'none';
   const mayHaveHappened = row.effect.kind !== 'read' && (row.mayHaveHappened || lastLeft);
@@ -182,6 +182,17 @@ export function reopenedRow(row: LedgerRow, call: LedgerCall, nowMs: number): Le
     digest: row.digest === '' ? call.digest : row.digest,
   };
   return startIsSafe(reopened, nowMs) ? reopened : undefined;
+}
+
+/** A row without an outcome, as its tool is declared from now on, unless a start may have had its effect or may yet have it. */
+function declaredAnew(row: LedgerRow, effect: Effect): LedgerRow {
+  if (row.effect.kind === effect.kind && effect.kind === 'read') return row;
+  // A read that may still go on has no effect to wait for, and under a stricter declaration it is nobody's claim.
+  const free = row.effect.kind === 'read' ? withoutHolder(row, 'none') : row;
+  // Whoever may still run it keeps it: its lease says so, and the next claim asks what it left behind.
+  if (free.token !== undefined || free.mayHaveHappened) return row;
+  const { firstStartAtMs: _firstStartAtMs, ...rest } = free;
+  return { ...rest, effect };
 }
 
 function resolve(

@@ -3,7 +3,7 @@ import type { TranscriptNode } from '../contract/transcript.js';
 import { contentIds, nodeReader, TOUCHED_EVERY_MS, type NodeRow, type NodeToWrite } from './content-ids.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { insertRows } from './postgres-rows.js';
-import type { Transaction } from './postgres-transaction.js';
+import { NOW_MS, type Transaction } from './postgres-transaction.js';
 
 /** What is addressed by a hash of its content: bodies, transcript nodes, manifests. Nothing here ever changes. */
 export function contentOperations(database: PostgresDatabase) {
@@ -92,9 +92,6 @@ export function contentOperations(database: PostgresDatabase) {
     },
   };
 }
-
-/** The server's clock, epoch milliseconds. */
-const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)';
 
 export type ContentOperations = ReturnType<typeof contentOperations>;
 

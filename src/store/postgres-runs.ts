@@ -84,20 +84,18 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       return rows.map(readRun);
     },
 
-    async finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): Promise<void> {
+    async finishRun(runKey: string, result: AgentRunResult, { by, head, refused = [] }: RunEnding = {}): Promise<void> {
       await database.transaction(async (tx) => {
         const [run, calls, nowMs] = await Promise.all([lockRun(tx, runKey), lockCalls(tx, refused), tx.now()]);
         if (!run) throw await noRun(name, tx, runKey);
         refuseOvertaken(name, run, by);
         await tx.commit([
           ...writeOutcomes(tx, refused, calls, nowMs),
-          tx.query('UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5 WHERE run_key = $1', [
-            runKey,
-            result.status,
-            JSON.stringify(result),
-            nowMs,
-            by?.runId ?? null,
-          ]),
+          tx.query(
+            `UPDATE runs SET status = $2, result = $3, updated_at_ms = $4, ended_by = $5, head = coalesce($6, head)
+             WHERE run_key = $1`,
+            [runKey, result.status, JSON.stringify(result), nowMs, by?.runId ?? null, head ?? null],
+          ),
         ]);
       });
     },

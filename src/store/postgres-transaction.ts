@@ -24,6 +24,9 @@ export interface Transaction {
 /** The commit does not wait for the disk: for the writes of `relaxed-writes.ts`. */
 export const WITHOUT_DISK = 'SET LOCAL synchronous_commit = off';
 
+/** The server's clock inside a statement, epoch milliseconds. */
+export const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
 /** Where transactions run. `expectedVersion` is the newest schema that this code knows. */
 export interface TransactionPlace {
   pool: Pool;
@@ -79,9 +82,7 @@ async function runOnce<T>(client: ClientBase, begin: string, work: (tx: Transact
     const result = await work({
       query,
       async now() {
-        const [row] = await query<{ now_ms: number }>(
-          'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms',
-        );
+        const [row] = await query<{ now_ms: number }>(`SELECT ${NOW_MS} AS now_ms`);
         return row?.now_ms ?? NaN;
       },
       async commit(last) {

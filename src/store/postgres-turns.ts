@@ -2,7 +2,7 @@ import type { CallModelResult } from '../contract/activities.js';
 import { lockCalls, writeOutcomes } from './postgres-calls.js';
 import type { ContentOperations } from './postgres-content.js';
 import type { PostgresDatabase } from './postgres-database.js';
-import { WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
+import { NOW_MS, WITHOUT_DISK, type Transaction } from './postgres-transaction.js';
 import { readAnswer, readStoredTurn, readTurn, refuseOvertaken, turnAnswer, type TurnRow } from './run-rows.js';
 import { StoreError } from './store-error.js';
 import type { AskingExecution, CommittedTurn, StoredTurn, TurnCommit, TurnKey } from './records.js';
@@ -33,7 +33,7 @@ export function turnOperations(database: PostgresDatabase, content: ContentOpera
           lockRun(tx, turn.runKey),
           // `NULL <> …` is not true: a run that nobody ended stays as it is.
           tx.query(
-            `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL
+            `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, updated_at_ms = ${NOW_MS}
              WHERE run_key = $1 AND ended_by <> $2 AND execution = $2`,
             [turn.runKey, execution],
           ),

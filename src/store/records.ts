@@ -83,6 +83,8 @@ export interface CommittedTurn {
 /** What comes with a run's end. */
 export interface RunEnding {
   by?: AskingExecution;
+  /** Node that the run's conversation ends with. Default: where it is. */
+  head?: string;
   /** Outcomes of the last step that no body ran for. */
   refused?: RecordedOutcome[];
 }

@@ -56,7 +56,8 @@ export function runOperations(
   );
   const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
   const updateEnd = db.prepare(
-    'UPDATE runs SET status = ?, result = ?, ended_by = ?, updated_at_ms = ? WHERE run_key = ?',
+    `UPDATE runs SET status = ?, result = ?, ended_by = ?, head = coalesce(?, head), updated_at_ms = ?
+     WHERE run_key = ?`,
   );
   const reopenEnded = db.prepare(
     `UPDATE runs SET status = 'running', result = NULL, ended_by = NULL, updated_at_ms = :now
@@ -162,10 +163,10 @@ export function runOperations(
       return (rows as unknown as RunRow[]).map(readRun);
     },
 
-    finishRun(runKey: string, result: AgentRunResult, { by, refused = [] }: RunEnding = {}): void {
+    finishRun(runKey: string, result: AgentRunResult, { by, head, refused = [] }: RunEnding = {}): void {
       refuseOvertaken(path, existingRun(runKey), by);
       calls.recordOutcomes(refused);
-      updateEnd.run(result.status, JSON.stringify(result), by?.runId ?? null, now(), runKey);
+      updateEnd.run(result.status, JSON.stringify(result), by?.runId ?? null, head ?? null, now(), runKey);
     },
 
     recordOutcomes(outcomes: RecordedOutcome[], by?: AskingExecution): void {

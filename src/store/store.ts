@@ -68,9 +68,9 @@ export interface Store {
   /** The newest run first. `workflowIdPrefix` narrows. */
   listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
   /**
-   * Writes the run's end, which execution it was that ended, and the outcomes that the workflow refused in its last step, as
-   * `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again. Rejects with `missing_run` or
-   * `overtaken`.
+   * Writes the run's end, which execution it was that ended, where its conversation ends, and the outcomes that the workflow
+   * refused in its last step, as `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again.
+   * Rejects with `missing_run` or `overtaken`.
    */
   finishRun(runKey: string, result: AgentRunResult, end?: RunEnding): Promise<void>;
   /**

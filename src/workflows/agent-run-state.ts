@@ -38,6 +38,8 @@ export class AgentRun {
   readonly #panel: RunPanel;
   /** Guards of the step under way. */
   #step: StepGuards | undefined;
+  /** The end that holds the words of the model's last turn, which is the run's head. */
+  #spoken: AgentRunResult | undefined;
 
   /** What a resumed run has to do first. */
   #resumed: ResumedRun | undefined;
@@ -137,7 +139,7 @@ export class AgentRun {
           prepared.status === 'answered' ? prepared.outcome : refuse(prepared.call, 'skipped', 'the run had ended'),
         ),
       );
-      return this.end(cap, turn.result.text);
+      return this.endWith(cap, turn.result.text);
     }
     // The cap ended the run, whatever became of the last turn; its own trouble is told in the summary.
     const { summary } = turn.result.termination;
@@ -225,12 +227,23 @@ export class AgentRun {
     };
   }
 
-  /** Writes the run's end into its root, so that it is shown without its history. */
+  /** An end with the words of the turn that this execution was given last. */
+  endWith(reason: TerminationReason, words: string): AgentRunResult {
+    this.#spoken = this.end(reason, words);
+    return this.#spoken;
+  }
+
+  /**
+   * Writes the run's end into its root, so that it is shown without its history. Only an end that holds a turn's words says
+   * where the conversation ends. Any other may know less than the store: a turn may have been stored whose answer never came
+   * here, and of empty turns the state takes no note.
+   */
   async close(result: AgentRunResult): Promise<void> {
     await bookkeeping.finishRun({
       runKey: this.#runKey,
       storeId: this.#state.storeId,
       result,
+      ...(result === this.#spoken ? { head: this.#state.head } : {}),
       answered: this.#state.answered,
     });
     this.#panel.statusChanged(result.status);

@@ -36,7 +36,7 @@ async function takeSteps(run: AgentRun, input: AgentRunInput): Promise<AgentRunR
 
     const turn = await run.askModel();
     if (turn.status === 'ended') return turn.result;
-    if (turn.result.calls.length === 0) return run.end('answered', turn.result.text);
+    if (turn.result.calls.length === 0) return run.endWith('answered', turn.result.text);
 
     // Reserved before anything is scheduled: what exceeds the budget is answered without running.
     const calls = run.admit(turn.result.calls);
@@ -68,7 +68,7 @@ function isLongEnough(): boolean {
 /** Brings the step to its end that the former execution of a resumed run left open. */
 async function finishResumed(run: AgentRun): Promise<AgentRunResult | undefined> {
   const { step, answer } = run.resumed;
-  if (answer !== undefined) return run.end('answered', answer);
+  if (answer !== undefined) return run.endWith('answered', answer);
   if (!step) return undefined;
   const outcomes = await executeCalls(run.admit(step.open), run.stepContext());
   run.record(outcomes, step);

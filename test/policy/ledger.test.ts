@@ -398,3 +398,35 @@ describe('time spent', () => {
     expect(bench.row?.spentMs).toBe(10);
   });
 });
+
+describe('reopening a call that has no outcome, as its tool is declared now', () => {
+  const reopenAs = (effect: Effect) => bench.apply({ type: 'reopen', call: callOf(effect) });
+
+  test('makes a read that was lost what it is now: whoever reads on holds nothing, and a start counts as one', () => {
+    const reading = eventsOf(READ);
+    bench.types(reading.begin('reader'));
+    expect(reopenAs(ONCE)).toMatchObject({ type: 'accepted' });
+    expect(bench.row).toMatchObject({ effect: ONCE, state: 'released', begun: false, mayHaveHappened: false });
+    expect(bench.row).not.toHaveProperty('token');
+    expect(bench.types(settle('reader'), claim('a'), begin('a'))).toEqual(['superseded', 'granted', 'accepted']);
+    lapse();
+    expect(bench.apply(claim('b'))).toMatchObject({ former: 'unknown', lost: true });
+    expect(bench.apply(begin('b'))).toMatchObject({ type: 'superseded' });
+  });
+
+  test('holds a start that may have had its effect to the effect that it had then', () => {
+    bench.types(claim('a'), begin('a'), end('a', 'unknown'));
+    expect(reopenAs(KEYED)).toMatchObject({ type: 'accepted', row: { effect: ONCE, mayHaveHappened: true } });
+  });
+
+  test('leaves it to the one who may still run it', () => {
+    bench.types(claim('a'), begin('a'));
+    expect(reopenAs(KEYED)).toMatchObject({ type: 'accepted', row: { effect: ONCE, token: 'a', begun: true } });
+  });
+
+  test('takes the new effect where every start has proved that nothing happened', () => {
+    bench.types(claim('a'), begin('a'), end('a', 'none'));
+    expect(reopenAs(KEYED)).toMatchObject({ type: 'accepted', row: { effect: KEYED } });
+    expect(bench.row).not.toHaveProperty('firstStartAtMs');
+  });
+});

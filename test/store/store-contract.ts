@@ -150,6 +150,20 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         });
       });
 
+      test('ends with the conversation that the end is of, else where the conversation is', async () => {
+        const { head: root } = await store.createRun({ ...runOf('r1'), by: execution(1) });
+        const { answer: first } = await store.commitTurn(commitOf(turnOf('r1', 1, root), 'first'), execution(1));
+        const other = turnOf('r1', 1, root, { take: 1 });
+        const { answer: second } = await store.commitTurn(commitOf(other, 'second'), execution(1));
+        await store.finishRun('r1', endOf('cancelled'), { by: execution(1) });
+        expect((await store.getRun('r1'))?.head).toBe(second.head);
+        await store.finishRun('r1', endOf('completed', 'first'), { by: execution(1), head: first.head });
+        expect((await store.getRun('r1'))?.head).toBe(first.head);
+        const late = { by: execution(0), head: second.head };
+        await expectCode(store.finishRun('r1', endOf('completed'), late), 'overtaken', /execution-1/);
+        expect((await store.getRun('r1'))?.head).toBe(first.head);
+      });
+
       test('ends with the outcomes that the workflow refused, and which execution it was', async () => {
         await store.createRun({ ...runOf('r1'), by: execution(1) });
         const refused = [recordedOf('k1', 'r1', 'c1.0')];
@@ -410,9 +424,13 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         await store.countTurnStart(turnOf('r2', 1, run.head), execution(1));
         expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
         await store.takeOver('r2', { ...execution(2), after: execution(1).runId });
-        expect(await store.getRun('r2')).toMatchObject({ status: 'failed' });
+        const ended = await store.getRun('r2');
+        expect(ended).toMatchObject({ status: 'failed' });
+        await expect.poll(() => store.now()).toBeGreaterThan(ended?.updatedAtMs ?? NaN);
         await store.countTurnStart(turnOf('r2', 1, run.head), execution(2));
-        expect(await store.getRun('r2')).toMatchObject({ status: 'running' });
+        const reopened = await store.getRun('r2');
+        expect(reopened).toMatchObject({ status: 'running' });
+        expect(reopened?.updatedAtMs).toBeGreaterThan(ended?.updatedAtMs ?? NaN);
       });
 
       let root: string;
