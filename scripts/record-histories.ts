@@ -33,7 +33,10 @@ const isLong = ([name]: [string, Scenario]) => longScenarios.includes(name);
 const suggestion = { 'limit.historyCount.suggestContinueAsNew': eventsUntilSuggestion };
 
 await using bundle = await workflowBundleFile();
-await record(missing.filter((each) => !isLong(each)), suggestion);
+await record(
+  missing.filter((each) => !isLong(each)),
+  suggestion,
+);
 await record(missing.filter(isLong), {});
 
 async function record(wanted: [string, Scenario][], dynamicConfig: Record<string, number>): Promise<void> {
