@@ -30,8 +30,8 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
           findTombstone(tx, run.runKey),
           tx.now(),
         ]);
-        if (before) return readRun(before);
         if (tombstone) throw collected(name, tombstone);
+        if (before) return readRun(before);
         const nodes = content.nodesAfter('', run.messages);
         const manifest = content.writeManifest(tx, run.manifest);
         const written = content.writeNodes(tx, nodes);

@@ -99,11 +99,18 @@ export function runOperations(
      WHERE ${thisTurn}`,
   );
 
+  /** The run, for whoever writes of it. */
   function existingRun(runKey: string): RunRow {
+    refuseCollected(runKey);
     const row = selectRun.get(runKey) as RunRow | undefined;
     if (row) return row;
+    throw missingRun(path, runKey);
+  }
+
+  /** Also where the run is still there: an older version's collection may have been stopped behind the tombstone. */
+  function refuseCollected(runKey: string): void {
     const tombstone = selectTombstone.get(runKey) as TombstoneRow | undefined;
-    throw tombstone ? collected(path, tombstone) : missingRun(path, runKey);
+    if (tombstone) throw collected(path, tombstone);
   }
 
   function findTurn(turn: TurnKey): TurnRow | undefined {
@@ -116,10 +123,9 @@ export function runOperations(
 
   return {
     createRun(run: Parameters<Store['createRun']>[0]): RunRecord {
+      refuseCollected(run.runKey);
       const before = selectRun.get(run.runKey) as RunRow | undefined;
       if (before) return readRun(before);
-      const tombstone = selectTombstone.get(run.runKey) as TombstoneRow | undefined;
-      if (tombstone) throw collected(path, tombstone);
       content.putManifest(run.manifest);
       const head = content.appendNodes('', run.messages);
       insertRun.run({

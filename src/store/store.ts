@@ -61,8 +61,9 @@ export interface Store {
    */
   takeOver(runKey: string, by: AskingExecution & { after: string | undefined }): Promise<boolean>;
   /**
-   * What is left of a run that garbage collection took. Whatever would write something new of such a run (its root, a turn, a
-   * call) rejects with `collected`: an empty ledger would run its calls again.
+   * What is left of a run that garbage collection took. Whatever would write something new of such a run (its root, who has it, a
+   * turn, a call, a person's decision, its end) rejects with `collected`: an empty ledger would run its calls again. So too where
+   * an older version's collection was stopped behind the tombstone and its rows can still be read; the next one takes them.
    */
   getTombstone(runKey: string): Promise<Tombstone | undefined>;
   /** The newest run first. `workflowIdPrefix` narrows. */
