@@ -357,6 +357,33 @@ describe('cancel', () => {
   });
 });
 
+describe('a run that was collected', () => {
+  const tombstone = {
+    ...{ runKey: 'key-1', workflowId: 'run-one', status: 'failed' as const },
+    ...{ startedAtMs: 1, endedAtMs: 2, collectedAtMs: Date.UTC(2026, 10, 30) },
+  };
+  const collected = 'The run run-one had ended and was collected on 2026-11-30, with the record of its calls.';
+
+  it.each([
+    ['that the server still knows', []],
+    ['of which an older version has left rows', [record({ status: 'failed', result })]],
+  ])('%s neither goes on nor has its calls settled', async (_which, runs) => {
+    const server = new ScriptedServer({ runs: [onServer({ status: 'failed' })] });
+    const perdure = client({ runs, tombstones: [tombstone] }, server);
+    const run = await perdure.get('run-one');
+    for (const asked of [
+      () => perdure.retry(run),
+      () => perdure.checkRetry(run),
+      () => perdure.resolve(run, 'c1.0', { happened: true }),
+    ]) {
+      const { code, message, next } = await refusal(asked());
+      expect({ code, message }).toEqual({ code: 'run_not_found', message: collected });
+      expect(next).toContain('perdure run');
+    }
+    expect(server.started).toEqual([]);
+  });
+});
+
 describe('close', () => {
   it('closes the server’s connection too', async () => {
     const server = new ScriptedServer();
