@@ -1,5 +1,5 @@
 import type { CallModelResult } from '../contract/activities.js';
-import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { AgentRunResult } from '../contract/run.js';
 import type { RecordedIntervention } from '../contract/intervention.js';
 import {
   collected,
@@ -28,6 +28,7 @@ import type {
   Intervening,
   RecordedOutcome,
   RunEnding,
+  RunFilter,
   RunRecord,
   StoredTurn,
   TakenBackOutcome,
@@ -51,7 +52,8 @@ export function runOperations(
   );
   const selectRuns = db.prepare(
     `SELECT * FROM runs
-     WHERE substr(workflow_id, 1, length(:prefix)) = :prefix AND (:status IS NULL OR status = :status)
+     WHERE (:workflowId IS NULL OR workflow_id = :workflowId)
+       AND substr(workflow_id, 1, length(:prefix)) = :prefix AND (:status IS NULL OR status = :status)
      ORDER BY ordinal DESC LIMIT :limit`,
   );
   const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
@@ -159,8 +161,9 @@ export function runOperations(
       return row && readTombstone(row);
     },
 
-    listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): RunRecord[] {
+    listRuns(filter: RunFilter): RunRecord[] {
       const rows = selectRuns.all({
+        workflowId: filter.workflowId ?? null,
         prefix: filter.workflowIdPrefix ?? '',
         status: filter.status ?? null,
         limit: filter.limit,

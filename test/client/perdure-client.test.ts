@@ -150,6 +150,13 @@ describe('get', () => {
     expect([run.runId, run.runKey]).toEqual(['run-one', 'key-1']);
   });
 
+  it('finds a run by its exact name, however many younger ones begin so, and starts no other of that name', async () => {
+    const younger = Array.from({ length: 1_001 }, (_, n) => record({ runKey: `k${n}`, workflowId: `run-one-${n}` }));
+    const perdure = client({ runs: [...younger, record()] });
+    expect((await perdure.get('run-one')).runKey).toBe('key-1');
+    expect((await refusal(perdure.start('a', { id: 'run-one' }))).code).toBe('run_exists');
+  });
+
   it('finds a run that only the server has, because no worker took it up', async () => {
     const server = new ScriptedServer({ runs: [onServer({ id: 'run-new', runKey: 'key-2' })] });
     expect((await client({}, server).get('run-n')).runKey).toBe('key-2');

@@ -32,11 +32,14 @@ export function scriptedStore(contents: StoredRuns = {}): Store {
   const readable: Partial<Store> = {
     storeId: '0a1b2c3d-4e5f',
     getRun: (runKey) => Promise.resolve(runs.find((run) => run.runKey === runKey)),
-    listRuns: ({ workflowIdPrefix = '', status, limit }) =>
+    listRuns: ({ workflowId, workflowIdPrefix = '', status, limit }) =>
       Promise.resolve(
         runs
           .filter(
-            (run) => run.workflowId.startsWith(workflowIdPrefix) && (status === undefined || run.status === status),
+            (run) =>
+              (workflowId === undefined || run.workflowId === workflowId) &&
+              run.workflowId.startsWith(workflowIdPrefix) &&
+              (status === undefined || run.status === status),
           )
           .slice(0, limit),
       ),
