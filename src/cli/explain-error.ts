@@ -60,6 +60,8 @@ function nextForStore(error: StoreError): string {
     case 'unavailable':
     case 'not_a_store':
       return 'Check store.path in perdure.config.ts.';
+    case 'collected':
+      return 'Start a new run: perdure run "…"';
     default:
       return 'Run it again with PERDURE_DEBUG=1 to see where.';
   }

@@ -13,6 +13,7 @@ import type { RunRecord } from '../store/records.js';
 import type { FailureFigures } from '../stats/failure-stats.js';
 import { CallResolution, type ResolveOptions } from './call-resolution.js';
 import { openParts } from './open-parts.js';
+import { refuseCollectedRun } from './collected-run.js';
 import { PerdureError } from './perdure-error.js';
 import { type FailurePair, FailureRecords, type StatsOptions } from './failure-records.js';
 import { type CallDescription, countersOf, type RunDescription, type RunSummary } from './run-description.js';
@@ -260,6 +261,7 @@ export class Perdure {
    */
   async resolve(run: RunHandle, callId: string, options: ResolveOptions): Promise<Outcome> {
     const stored = await this.#reader.recordOf(run);
+    await refuseCollectedRun(this.#parts.store, run.runKey);
     if (!stored)
       throw new PerdureError('run_not_found', `The run ${run.runId} has made no calls.`, { next: 'perdure list' });
     const { store, redactor = createRedactor({ secrets: [] }) } = this.#parts;

@@ -10,5 +10,10 @@ export function runEndOf(error: unknown): RunEnd {
   if (cause instanceof TerminatedFailure) return { status: 'terminated', reason: cause.message };
   if (cause instanceof TimeoutFailure) return { status: 'timed_out', reason: cause.message };
   const result = readRunFailure(error);
-  return result ? { status: 'reported', result } : { status: 'failed', reason: cause?.message ?? error.message };
+  return result ? { status: 'reported', result } : { status: 'failed', reason: innermost(error).message };
+}
+
+/** What came first: an activity that failed ends its workflow with no more than "Activity task failed". */
+function innermost(error: Error): Error {
+  return error.cause instanceof Error ? innermost(error.cause) : error;
 }

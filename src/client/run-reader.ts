@@ -259,7 +259,7 @@ export class RunReader {
 
   /** The run of exactly that workflow id. */
   async storedRun(id: string): Promise<RunRecord | undefined> {
-    const named = await this.#store.listRuns({ workflowIdPrefix: id, limit: LISTED_RUNS });
-    return named.find((run) => run.workflowId === id);
+    const [run] = await this.#store.listRuns({ workflowId: id, limit: 1 });
+    return run;
   }
 }

@@ -10,6 +10,7 @@ import { describeCap, reachedCap } from '../policy/run-budget.js';
 import type { CapReason } from '../policy/run-budget.js';
 import type { RunRecord } from '../store/records.js';
 import type { Store } from '../store/store.js';
+import { refuseCollectedRun } from './collected-run.js';
 import { PerdureError } from './perdure-error.js';
 import { runState } from './run-description.js';
 import type { RunServer, ServerRun } from './run-server.js';
@@ -81,6 +82,7 @@ export class RunRetry {
     server: ServerRun | undefined,
     options: RetryOptions,
   ): Promise<{ stored: RunRecord; plan: RetryPlan }> {
+    await refuseCollectedRun(this.#store, runKey ?? server?.runKey);
     const stored = runKey === undefined ? undefined : await this.#store.getRun(runKey);
     if (!stored) throw notBegun(runId, server, taskQueueFor(this.#store.storeId));
     refuseOthers(stored, server);

@@ -63,6 +63,8 @@ interface QuietRun {
   workflow_id: string;
   status: string;
   updated_at_ms: number;
+  /** When it ended, where it has its tombstone already. */
+  marked_at_ms: number | null;
 }
 
 class RunCollector {
@@ -95,8 +97,8 @@ class RunCollector {
   }
 
   async #collectRun(run: QuietRun): Promise<boolean> {
-    const end = await this.#endOf(run);
-    if (end === undefined || end.endedAtMs > this.#endedBeforeMs) return false;
+    const end = run.marked_at_ms === null ? await this.#endOf(run) : { endedAtMs: run.marked_at_ms };
+    if (end === undefined || (run.marked_at_ms === null && end.endedAtMs > this.#endedBeforeMs)) return false;
     const taken = this.#options.dryRun ? await sizeOfRun(this.#on.query, run) : await this.#take(run, end.endedAtMs);
     if (!taken) return false;
     this.#collected.runs.push({ runKey: run.run_key, workflowId: run.workflow_id, ...end });
@@ -131,7 +133,9 @@ class RunCollector {
   /** Parents before their agents, then the oldest first. */
   async #quietRuns(): Promise<QuietRun[]> {
     const quiet = await this.#on.query<QuietRun>(
-      `SELECT run_key, workflow_id, status, updated_at_ms FROM runs WHERE ${IS_QUIET} ORDER BY updated_at_ms`,
+      `SELECT run_key, workflow_id, status, updated_at_ms,
+         (SELECT ended_at_ms FROM tombstones WHERE tombstones.run_key = runs.run_key) AS marked_at_ms
+       FROM runs WHERE ${MAY_GO} ORDER BY updated_at_ms`,
       this.#endedBeforeMs,
       this.#nowMs,
     );
@@ -151,22 +155,21 @@ class RunCollector {
   }
 
   /**
-   * First the tombstone, then the rows, in two transactions: whoever has not seen the tombstone still finds the whole ledger,
-   * and runs nothing twice.
+   * The tombstone and the deletion in one transaction, which first asks once more whether the run may go: whoever finds no
+   * tombstone has the whole run. Each statement of PostgreSQL sees what was committed before it, so writers there look for the
+   * run or its call first and for the tombstone after that: where the one has gone, they find the other.
    */
   async #take(run: QuietRun, endedAtMs: number): Promise<{ turns: number; calls: number } | undefined> {
-    const marked = await this.#on.write(async (query) => {
-      const rows = await query<{ run_key: string }>(
+    return await this.#on.write(async (query) => {
+      await this.#lock(query, run);
+      const marked = await query<{ run_key: string }>(
         `INSERT INTO tombstones (run_key, workflow_id, status, started_at_ms, ended_at_ms, collected_at_ms)
          SELECT run_key, workflow_id, status, started_at_ms, CAST(?5 AS bigint), CAST(?2 AS bigint) FROM runs
-         WHERE run_key = ?3 AND status = ?4 AND ${IS_QUIET}
+         WHERE run_key = ?3 AND status = ?4 AND ${MAY_GO}
          ON CONFLICT (run_key) DO UPDATE SET collected_at_ms = excluded.collected_at_ms RETURNING run_key`,
         ...[this.#endedBeforeMs, this.#nowMs, run.run_key, run.status, endedAtMs],
       );
-      return rows.length > 0;
-    });
-    if (!marked) return undefined;
-    return await this.#on.write(async (query) => {
+      if (marked.length === 0) return undefined;
       const size = await sizeOfRun(query, run);
       await query('DELETE FROM attempts WHERE key IN (SELECT key FROM calls WHERE run_key = ?1)', run.run_key);
       await query(`DELETE FROM attempts WHERE ${this.#beginsWith('key')}`, turnAttemptPrefix(run.run_key));
@@ -174,6 +177,16 @@ class RunCollector {
         await query(`DELETE FROM ${table} WHERE run_key = ?1`, run.run_key);
       return size;
     });
+  }
+
+  /**
+   * What others are writing of the run is waited for, so that the next statement sees it; what they begin to write waits. The
+   * run before its calls, as all do. A SQLite file has one writer at a time.
+   */
+  async #lock(query: Query, { run_key }: QuietRun): Promise<void> {
+    if (this.#on.kind === 'sqlite') return;
+    await query('SELECT 1 FROM runs WHERE run_key = ?1 FOR UPDATE', run_key);
+    await query('SELECT 1 FROM calls WHERE run_key = ?1 ORDER BY key FOR UPDATE', run_key);
   }
 
   /** By an index of either database: the primary key, and that of the starts of turns. */
@@ -184,9 +197,14 @@ class RunCollector {
   }
 }
 
-/** Nobody has written of it after `?1`, or holds a call of it (`?2` is now). */
-const IS_QUIET = `updated_at_ms <= ?1 AND NOT EXISTS (
-  SELECT 1 FROM calls WHERE calls.run_key = runs.run_key AND (calls.updated_at_ms > ?1 OR calls.lease_until_ms > ?2))`;
+/**
+ * Nobody holds a call of it (`?2` is now), and nobody has written of it after `?1`, or it has a tombstone already: older
+ * versions wrote that before they deleted, and may have been stopped in between.
+ */
+const MAY_GO = `NOT EXISTS (SELECT 1 FROM calls WHERE calls.run_key = runs.run_key AND calls.lease_until_ms > ?2) AND (
+  EXISTS (SELECT 1 FROM tombstones WHERE tombstones.run_key = runs.run_key)
+  OR (updated_at_ms <= ?1
+    AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.run_key = runs.run_key AND calls.updated_at_ms > ?1)))`;
 
 async function sizeOfRun(query: Query, { run_key }: QuietRun): Promise<{ turns: number; calls: number }> {
   const [size] = await query<{ turns: number; calls: number }>(

@@ -62,7 +62,7 @@ export function callOperations(database: PostgresDatabase) {
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
             // Read once the call is locked: whoever takes the run over after this finds what is written here.
             by ? tx.query<RunRow>('SELECT run_key, execution FROM runs WHERE run_key = $1', [by.runKey]) : [],
-            'call' in event ? findTombstones(tx, [event.call.runKey]) : [],
+            'call' in event ? tombstonesOfNew(tx, key, event.call.runKey) : [],
             tx.now(),
           ]);
           if (run) refuseOvertaken(database.name, run, by);
@@ -180,6 +180,18 @@ export function callOperations(database: PostgresDatabase) {
 
 function findTombstones(tx: Transaction, runKeys: string[]): Promise<TombstoneRow[]> {
   return tx.query<TombstoneRow>('SELECT * FROM tombstones WHERE run_key = ANY ($1)', [runKeys]);
+}
+
+/**
+ * For a call that may be new: its run is held, so that whoever collects it waits for the call and finds it. No row of a call is
+ * locked then, so nobody waits in a circle.
+ */
+function tombstonesOfNew(tx: Transaction, key: string, runKey: string): Promise<TombstoneRow[]> {
+  void tx.query(
+    'SELECT 1 FROM runs WHERE run_key = $1 AND NOT EXISTS (SELECT 1 FROM calls WHERE key = $2) FOR KEY SHARE',
+    [runKey, key],
+  );
+  return findTombstones(tx, [runKey]);
 }
 
 /** The rows that outcomes are about, locked in one order in every process. */

@@ -25,9 +25,16 @@ export async function noRun(name: string, tx: Transaction, runKey: string): Prom
   return tombstone ? collected(name, tombstone) : missingRun(name, runKey);
 }
 
-/** Turns of one run are written one after the other; that a row refers to the run is in nobody's way. */
+/** A condition on `runs`. An older version's collection may have been stopped between the tombstone and the deletion. */
+export const NOT_COLLECTED = 'NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.run_key = runs.run_key)';
+
+/**
+ * The run, for whoever writes of it; `undefined` where there is none, or it was collected (see `noRun`). Turns of one run are
+ * written one after the other; that a row refers to the run is in nobody's way.
+ */
 export async function lockRun(tx: Transaction, runKey: string): Promise<RunRow | undefined> {
-  return (await tx.query<RunRow>('SELECT * FROM runs WHERE run_key = $1 FOR NO KEY UPDATE', [runKey]))[0];
+  const text = `SELECT * FROM runs WHERE run_key = $1 AND ${NOT_COLLECTED} FOR NO KEY UPDATE`;
+  return (await tx.query<RunRow>(text, [runKey]))[0];
 }
 
 export async function findInterventions(tx: Transaction, runKey: string): Promise<RecordedIntervention[]> {

@@ -1,4 +1,4 @@
-import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { AgentRunResult } from '../contract/run.js';
 import type { RecordedIntervention } from '../contract/intervention.js';
 import { applyEvents, lockCalls, writeOutcomes } from './postgres-calls.js';
 import type { ContentOperations } from './postgres-content.js';
@@ -14,7 +14,15 @@ import {
   type InterventionRow,
   type RunRow,
 } from './run-rows.js';
-import type { IntervenedRun, Intervening, RunEnding, RunRecord, TakenBackOutcome, Tombstone } from './records.js';
+import type {
+  IntervenedRun,
+  Intervening,
+  RunEnding,
+  RunFilter,
+  RunRecord,
+  TakenBackOutcome,
+  Tombstone,
+} from './records.js';
 import type { Store } from './store.js';
 import { findInterventions, findRun, findTombstone, lockRun, noRun } from './postgres-find-run.js';
 
@@ -30,8 +38,8 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
           findTombstone(tx, run.runKey),
           tx.now(),
         ]);
-        if (before) return readRun(before);
         if (tombstone) throw collected(name, tombstone);
+        if (before) return readRun(before);
         const nodes = content.nodesAfter('', run.messages);
         const manifest = content.writeManifest(tx, run.manifest);
         const written = content.writeNodes(tx, nodes);
@@ -72,13 +80,14 @@ export function runOperations(database: PostgresDatabase, content: ContentOperat
       return row && readTombstone(row);
     },
 
-    async listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]> {
+    async listRuns(filter: RunFilter): Promise<RunRecord[]> {
       const pattern = `${(filter.workflowIdPrefix ?? '').replace(/[\\%_]/g, '\\$&')}%`;
       const rows = await database.transaction((tx) =>
         tx.query<RunRow>(
-          `SELECT * FROM runs WHERE workflow_id LIKE $1 AND ($2::text IS NULL OR status = $2)
+          `SELECT * FROM runs WHERE ($4::text IS NULL OR workflow_id = $4) AND workflow_id LIKE $1
+             AND ($2::text IS NULL OR status = $2)
            ORDER BY ordinal DESC LIMIT $3`,
-          [storable(pattern), filter.status ?? null, filter.limit],
+          [storable(pattern), filter.status ?? null, filter.limit, storable(filter.workflowId ?? null)],
         ),
       );
       return rows.map(readRun);

@@ -6,7 +6,7 @@ import { NOW_MS, WITHOUT_DISK, type Transaction } from './postgres-transaction.j
 import { readAnswer, readStoredTurn, readTurn, refuseOvertaken, turnAnswer, type TurnRow } from './run-rows.js';
 import { StoreError } from './store-error.js';
 import type { AskingExecution, CommittedTurn, StoredTurn, TurnCommit, TurnKey } from './records.js';
-import { findInterventions, findRun, lockRun, noRun } from './postgres-find-run.js';
+import { findInterventions, lockRun, noRun, NOT_COLLECTED } from './postgres-find-run.js';
 
 const thisTurn = 'run_key = $1 AND step = $2 AND head = $3 AND settings = $4 AND take = $5';
 const nextStart = '(SELECT coalesce(max(started_order), 0) + 1 FROM turns WHERE run_key = $1)';
@@ -40,7 +40,7 @@ export function turnOperations(database: PostgresDatabase, content: ContentOpera
           tx.query<{ starts: number }>(
             `INSERT INTO turns (run_key, step, head, settings, take, starts, started_order)
              SELECT run_key, $2::integer, $3::text, $4::text, $5::integer, 1, ${nextStart}
-             FROM runs WHERE run_key = $1 AND ($6::text IS NULL OR execution = $6)
+             FROM runs WHERE run_key = $1 AND ($6::text IS NULL OR execution = $6) AND ${NOT_COLLECTED}
              ON CONFLICT (run_key, step, head, settings, take) DO UPDATE
                SET starts = turns.starts + 1,
                  started_order = CASE WHEN turns.result IS NULL THEN excluded.started_order ELSE turns.started_order END
@@ -52,7 +52,7 @@ export function turnOperations(database: PostgresDatabase, content: ContentOpera
       });
       if (counted !== undefined) return counted;
       return await database.transaction(async (tx) => {
-        const run = await findRun(tx, turn.runKey);
+        const run = await lockRun(tx, turn.runKey);
         if (!run) throw await noRun(name, tx, turn.runKey);
         refuseOvertaken(name, run, by);
         // Taken over between the two: the next attempt finds it so.

@@ -143,6 +143,15 @@ export interface AttemptRecord {
   requests?: SeenRequests;
 }
 
+/** Which runs are listed; what is absent narrows nothing. */
+export interface RunFilter {
+  /** Exactly this name; the newest of namesakes comes first. */
+  workflowId?: string;
+  workflowIdPrefix?: string;
+  status?: RunStatus;
+  limit: number;
+}
+
 /** What is left of a run whose record was collected. Epoch milliseconds on the store's clock. */
 export interface Tombstone {
   runKey: string;

@@ -1,4 +1,4 @@
-import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { AgentRunResult } from '../contract/run.js';
 import type { LedgerEvent } from '../contract/ledger.js';
 import type { SharedEvent, SharedVerdict } from '../policy/shared-state.js';
 import type { WorkerStore } from './shared-state.js';
@@ -11,6 +11,7 @@ import type {
   LedgerRendering,
   RecordedOutcome,
   RunEnding,
+  RunFilter,
   TurnCommit,
   TurnKey,
 } from './records.js';
@@ -35,7 +36,7 @@ export abstract class RequestStore implements WorkerStore {
   createRun = (run: Parameters<Store['createRun']>[0]) => this.ask('createRun', run);
   getRun = (runKey: string) => this.ask('getRun', runKey);
   takeOver = (runKey: string, by: Parameters<Store['takeOver']>[1]) => this.ask('takeOver', runKey, by);
-  listRuns = (filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }) => this.ask('listRuns', filter);
+  listRuns = (filter: RunFilter) => this.ask('listRuns', filter);
   finishRun = (runKey: string, result: AgentRunResult, end?: RunEnding) => this.ask('finishRun', runKey, result, end);
   intervene = (change: Intervening) => this.ask('intervene', change);
   listInterventions = (runKey: string) => this.ask('listInterventions', runKey);

@@ -1,5 +1,5 @@
 import type { CallModelResult } from '../contract/activities.js';
-import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { AgentRunResult } from '../contract/run.js';
 import type { RecordedIntervention } from '../contract/intervention.js';
 import {
   collected,
@@ -28,6 +28,7 @@ import type {
   Intervening,
   RecordedOutcome,
   RunEnding,
+  RunFilter,
   RunRecord,
   StoredTurn,
   TakenBackOutcome,
@@ -51,7 +52,8 @@ export function runOperations(
   );
   const selectRuns = db.prepare(
     `SELECT * FROM runs
-     WHERE substr(workflow_id, 1, length(:prefix)) = :prefix AND (:status IS NULL OR status = :status)
+     WHERE (:workflowId IS NULL OR workflow_id = :workflowId)
+       AND substr(workflow_id, 1, length(:prefix)) = :prefix AND (:status IS NULL OR status = :status)
      ORDER BY ordinal DESC LIMIT :limit`,
   );
   const selectTombstone = db.prepare('SELECT * FROM tombstones WHERE run_key = ?');
@@ -100,11 +102,18 @@ export function runOperations(
      WHERE ${thisTurn}`,
   );
 
+  /** The run, for whoever writes of it. */
   function existingRun(runKey: string): RunRow {
+    refuseCollected(runKey);
     const row = selectRun.get(runKey) as RunRow | undefined;
     if (row) return row;
+    throw missingRun(path, runKey);
+  }
+
+  /** Also where the run is still there: an older version's collection may have been stopped behind the tombstone. */
+  function refuseCollected(runKey: string): void {
     const tombstone = selectTombstone.get(runKey) as TombstoneRow | undefined;
-    throw tombstone ? collected(path, tombstone) : missingRun(path, runKey);
+    if (tombstone) throw collected(path, tombstone);
   }
 
   function findTurn(turn: TurnKey): TurnRow | undefined {
@@ -117,10 +126,9 @@ export function runOperations(
 
   return {
     createRun(run: Parameters<Store['createRun']>[0]): RunRecord {
+      refuseCollected(run.runKey);
       const before = selectRun.get(run.runKey) as RunRow | undefined;
       if (before) return readRun(before);
-      const tombstone = selectTombstone.get(run.runKey) as TombstoneRow | undefined;
-      if (tombstone) throw collected(path, tombstone);
       content.putManifest(run.manifest);
       const head = content.appendNodes('', run.messages);
       insertRun.run({
@@ -154,8 +162,9 @@ export function runOperations(
       return row && readTombstone(row);
     },
 
-    listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): RunRecord[] {
+    listRuns(filter: RunFilter): RunRecord[] {
       const rows = selectRuns.all({
+        workflowId: filter.workflowId ?? null,
         prefix: filter.workflowIdPrefix ?? '',
         status: filter.status ?? null,
         limit: filter.limit,

@@ -1,10 +1,11 @@
-import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import type { AgentRunResult } from '../contract/run.js';
 import type { Manifest } from '../contract/manifest.js';
 import type { TranscriptMessage, TranscriptNode } from '../contract/transcript.js';
 import type { CallModelResult } from '../contract/activities.js';
 import type { PinnedRun, RecordedIntervention } from '../contract/intervention.js';
 import type { LedgerEvent, LedgerVerdict } from '../contract/ledger.js';
 import type {
+  RunFilter,
   RunRecord,
   AskingExecution,
   AskingOfCall,
@@ -61,12 +62,13 @@ export interface Store {
    */
   takeOver(runKey: string, by: AskingExecution & { after: string | undefined }): Promise<boolean>;
   /**
-   * What is left of a run that garbage collection took. Whatever would write something new of such a run (its root, a turn, a
-   * call) rejects with `collected`: an empty ledger would run its calls again.
+   * What is left of a run that garbage collection took. Whatever would write something new of such a run (its root, who has it, a
+   * turn, a call, a person's decision, its end) rejects with `collected`: an empty ledger would run its calls again. So too where
+   * an older version's collection was stopped behind the tombstone and its rows can still be read; the next one takes them.
    */
   getTombstone(runKey: string): Promise<Tombstone | undefined>;
-  /** The newest run first. `workflowIdPrefix` narrows. */
-  listRuns(filter: { workflowIdPrefix?: string; status?: RunStatus; limit: number }): Promise<RunRecord[]>;
+  /** The newest run first. */
+  listRuns(filter: RunFilter): Promise<RunRecord[]>;
   /**
    * Writes the run's end, which execution it was that ended, where its conversation ends, and the outcomes that the workflow
    * refused in its last step, as `recordOutcomes` does. A later end overwrites it: after a workflow reset a run ends again.

@@ -150,6 +150,13 @@ describe('get', () => {
     expect([run.runId, run.runKey]).toEqual(['run-one', 'key-1']);
   });
 
+  it('finds a run by its exact name, however many younger ones begin so, and starts no other of that name', async () => {
+    const younger = Array.from({ length: 1_001 }, (_, n) => record({ runKey: `k${n}`, workflowId: `run-one-${n}` }));
+    const perdure = client({ runs: [...younger, record()] });
+    expect((await perdure.get('run-one')).runKey).toBe('key-1');
+    expect((await refusal(perdure.start('a', { id: 'run-one' }))).code).toBe('run_exists');
+  });
+
   it('finds a run that only the server has, because no worker took it up', async () => {
     const server = new ScriptedServer({ runs: [onServer({ id: 'run-new', runKey: 'key-2' })] });
     expect((await client({}, server).get('run-n')).runKey).toBe('key-2');
@@ -354,6 +361,33 @@ describe('cancel', () => {
   it('says that a run has ended already', async () => {
     const run = await client({ runs: [record({ status: 'completed' })] }).get('run-one');
     expect((await refusal(run.cancel())).message).toBe('The run run-one has ended already (completed).');
+  });
+});
+
+describe('a run that was collected', () => {
+  const tombstone = {
+    ...{ runKey: 'key-1', workflowId: 'run-one', status: 'failed' as const },
+    ...{ startedAtMs: 1, endedAtMs: 2, collectedAtMs: Date.UTC(2026, 10, 30) },
+  };
+  const collected = 'The run run-one had ended and was collected on 2026-11-30, with the record of its calls.';
+
+  it.each([
+    ['that the server still knows', []],
+    ['of which an older version has left rows', [record({ status: 'failed', result })]],
+  ])('%s neither goes on nor has its calls settled', async (_which, runs) => {
+    const server = new ScriptedServer({ runs: [onServer({ status: 'failed' })] });
+    const perdure = client({ runs, tombstones: [tombstone] }, server);
+    const run = await perdure.get('run-one');
+    for (const asked of [
+      () => perdure.retry(run),
+      () => perdure.checkRetry(run),
+      () => perdure.resolve(run, 'c1.0', { happened: true }),
+    ]) {
+      const { code, message, next } = await refusal(asked());
+      expect({ code, message }).toEqual({ code: 'run_not_found', message: collected });
+      expect(next).toContain('perdure run');
+    }
+    expect(server.started).toEqual([]);
   });
 });
 

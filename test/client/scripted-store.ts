@@ -2,7 +2,7 @@ import type { RunRecord } from '../../src/store/records.js';
 import type { Store } from '../../src/store/store.js';
 import type { StoredTurn } from '../../src/client/run-description.js';
 import type { RecordedIntervention } from '../../src/contract/intervention.js';
-import type { CallRecord, TakenBackOutcome } from '../../src/store/records.js';
+import type { CallRecord, TakenBackOutcome, Tombstone } from '../../src/store/records.js';
 import type { TranscriptNode } from '../../src/contract/transcript.js';
 
 export interface StoredRuns {
@@ -12,24 +12,38 @@ export interface StoredRuns {
   nodes?: TranscriptNode[];
   interventions?: Record<string, RecordedIntervention[]>;
   takenBack?: TakenBackOutcome[];
+  tombstones?: Tombstone[];
   /** The store's clock. */
   nowMs?: number;
 }
 
 /** A store with fixed contents. Whatever a client has no business with throws. */
 export function scriptedStore(contents: StoredRuns = {}): Store {
-  const { runs = [], turns = {}, calls = {}, nodes = [], interventions = {}, takenBack = [], nowMs = 0 } = contents;
+  const {
+    runs = [],
+    turns = {},
+    calls = {},
+    nodes = [],
+    interventions = {},
+    takenBack = [],
+    tombstones = [],
+    nowMs = 0,
+  } = contents;
   const readable: Partial<Store> = {
     storeId: '0a1b2c3d-4e5f',
     getRun: (runKey) => Promise.resolve(runs.find((run) => run.runKey === runKey)),
-    listRuns: ({ workflowIdPrefix = '', status, limit }) =>
+    listRuns: ({ workflowId, workflowIdPrefix = '', status, limit }) =>
       Promise.resolve(
         runs
           .filter(
-            (run) => run.workflowId.startsWith(workflowIdPrefix) && (status === undefined || run.status === status),
+            (run) =>
+              (workflowId === undefined || run.workflowId === workflowId) &&
+              run.workflowId.startsWith(workflowIdPrefix) &&
+              (status === undefined || run.status === status),
           )
           .slice(0, limit),
       ),
+    getTombstone: (runKey) => Promise.resolve(tombstones.find((tombstone) => tombstone.runKey === runKey)),
     listTurns: (runKey, after = 0) => Promise.resolve((turns[runKey] ?? []).slice(after)),
     listCalls: (runKey) => Promise.resolve(calls[runKey] ?? []),
     now: () => Promise.resolve(nowMs),

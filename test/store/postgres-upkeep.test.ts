@@ -1,6 +1,12 @@
-import { afterAll, beforeAll } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { collectGarbage } from '../../src/store/collect-garbage.js';
+import { openStore } from '../../src/store/open-store.js';
+import { openUpkeep } from '../../src/store/upkeep-database.js';
 import { describePostgres } from '../support/describe-postgres.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
+import { endOf, eventsFor, retryOf, runOf } from './store-samples.js';
 import { describeUpkeepContract } from './upkeep-contract.js';
 
 describePostgres('on a real server', () => {
@@ -23,5 +29,52 @@ describePostgres('on a real server', () => {
         await server.run('postgres', `DROP SCHEMA ${schema} CASCADE`);
       },
     });
+  });
+
+  /** What `write` is in the middle of writing, behind a lock that another has, is seen by a collection beside it. */
+  async function collectBeside(
+    schema: string,
+    { lock, write }: { lock: string; write: (store: Awaited<ReturnType<typeof openStore>>) => Promise<unknown> },
+  ): Promise<{ written: unknown; runs: string[]; tombstone: unknown }> {
+    const choice = { url: server.url('postgres'), schema };
+    const store = await openStore(choice);
+    const upkeep = await openUpkeep(choice);
+    const other = new pg.Client({ connectionString: choice.url });
+    try {
+      await other.connect();
+      await store.createRun(runOf('r1'));
+      await store.finishRun('r1', endOf('failed'));
+      await other.query(`SET search_path = ${schema}; BEGIN; ${lock}`);
+      const writing = write(store);
+      await sleep(200);
+      const collecting = collectGarbage(upkeep, { closedRunsMs: 0, graceMs: 0 });
+      await sleep(200);
+      await other.query('ROLLBACK');
+      const [written, { runs }] = await Promise.all([writing, collecting]);
+      return { written, runs: runs.map(({ runKey }) => runKey), tombstone: await store.getTombstone('r1') };
+    } finally {
+      await other.end();
+      await upkeep.close();
+      await store.close();
+      await server.run('postgres', `DROP SCHEMA ${schema} CASCADE`);
+    }
+  }
+  const kept = { runs: [], tombstone: undefined };
+
+  test('a collection waits for a retry that has not committed, and keeps its run', async () => {
+    const beside = collectBeside('beside_retry', {
+      // The retry has the run, and waits to write what the person decided.
+      lock: 'LOCK TABLE interventions IN SHARE MODE',
+      write: (store) => store.intervene(retryOf('r1')),
+    });
+    expect(await beside).toMatchObject({ ...kept, written: { status: 'recorded' } });
+  });
+
+  test('a collection waits for the claim of a new call that has not committed, and keeps its run', async () => {
+    const beside = collectBeside('beside_claim', {
+      lock: 'LOCK TABLE calls IN SHARE MODE',
+      write: (store) => store.applyLedger('k1', eventsFor('r1', 'c1.0').claim('a')),
+    });
+    expect(await beside).toMatchObject({ ...kept, written: { type: 'granted' } });
   });
 });

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { LedgerEvent } from '../../src/contract/ledger.js';
+import type { RunFilter } from '../../src/store/records.js';
 import { StoreError } from '../../src/store/store-error.js';
 import type { Store } from '../../src/store/store.js';
 import {
@@ -138,6 +139,20 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
         expect(await keys({ limit: 10, workflowIdPrefix: 'wf-a' })).toEqual(['a2', 'a1']);
         expect(await keys({ limit: 10, workflowIdPrefix: 'wf-_' })).toEqual([]);
         expect(await keys({ limit: 10, status: 'completed' })).toEqual(['a1']);
+      });
+
+      test('finds a run by its exact name, whatever else begins so', async () => {
+        for (const runKey of ['a', 'a%', 'a1', 'a2']) await store.createRun(runOf(runKey));
+        const named = async (workflowId: string, more: Partial<RunFilter> = {}) =>
+          (await store.listRuns({ workflowId, limit: 1, ...more })).map(({ runKey }) => runKey);
+        expect(await named('wf-a')).toEqual(['a']);
+        expect(await named('wf-a%')).toEqual(['a%']);
+        for (const none of ['wf-', 'wf-_', 'WF-A', 'wf-a3', '']) expect(await named(none)).toEqual([]);
+        expect(await named('wf-a', { status: 'completed' })).toEqual([]);
+        expect(await named('wf-a1', { workflowIdPrefix: 'wf-a2' })).toEqual([]);
+        // A name may be used again, once the server has forgotten it.
+        await store.createRun({ ...runOf('again'), workflowId: 'wf-a' });
+        expect(await named('wf-a', { limit: 2 })).toEqual(['again', 'a']);
       });
 
       test('ends a run, and ends it anew after a reset', async () => {

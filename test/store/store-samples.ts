@@ -5,7 +5,7 @@ import type { Manifest } from '../../src/contract/manifest.js';
 import type { AgentRunResult } from '../../src/contract/run.js';
 import type { TranscriptMessage } from '../../src/contract/transcript.js';
 import type { LedgerEvent } from '../../src/contract/ledger.js';
-import type { RecordedOutcome, RenderedMessage, TurnCommit, TurnKey } from '../../src/store/records.js';
+import type { Intervening, RecordedOutcome, RenderedMessage, TurnCommit, TurnKey } from '../../src/store/records.js';
 
 export const MANIFEST: Manifest = { hash: 'manifest-1', tools: [] };
 
@@ -53,6 +53,18 @@ export function failed(key: string, callId: string): Outcome {
 export function recordedOf(key: string, runKey: string, callId: string, result = 'refused'): RecordedOutcome {
   const outcome = succeeded(key, callId, result);
   return { key, runKey, callId, tool: 'refund_payment', digest: 'd1', outcome, rendered: rendered(result) };
+}
+
+/** What a retry writes first: the run goes on. */
+export function retryOf(runKey: string): Intervening {
+  const former = { status: 'failed' as const };
+  const resumed = { carried: {} as never };
+  return {
+    runKey,
+    intervention: { kind: 'retry', id: 'i1', by: 'ada', former, reopened: [], resumed },
+    run: { manifest: MANIFEST, pinned: { limits: {} as never, loopPolicy: {} as never } },
+    ledger: [],
+  };
 }
 
 /** Ledger events of one call. */

@@ -16,6 +16,7 @@ import {
   eventsFor,
   recordedOf,
   rendered,
+  retryOf,
   runOf,
   succeeded,
   turnOf,
@@ -30,6 +31,19 @@ export interface UpkeepPlace {
 
 const everything = { closedRunsMs: 0, graceMs: 0 } as const;
 const onlyGarbage = { closedRunsMs: null, graceMs: 0 } as const;
+
+/** Fails at the first statement that begins so. */
+function stoppedAt(upkeep: UpkeepDatabase, beginning: string): UpkeepDatabase {
+  return {
+    ...upkeep,
+    write: (work) =>
+      upkeep.write((query) =>
+        work((sql, ...values) =>
+          sql.startsWith(beginning) ? Promise.reject(new Error(`stopped at ${beginning}`)) : query(sql, ...values),
+        ),
+      ),
+  };
+}
 
 export function describeUpkeepContract(name: string, makePlace: () => Promise<UpkeepPlace>): void {
   describe(`${name}: looking after the store`, () => {
@@ -76,6 +90,9 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
       await store.recordAttempt({ key, start: 1, worker: 'w', startedAtMs: 1, endedAtMs: 2 });
       return bodyId;
     }
+
+    /** What a retry does first. */
+    const goOn = (runKey: string) => store.intervene(retryOf(runKey));
 
     const standings =
       (known: Record<string, RunStanding>) =>
@@ -197,6 +214,80 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
           /the run wf-r1 \(r1\) had ended and was collected on 20/,
         );
         expect(await upkeep.query('SELECT * FROM calls WHERE run_key = ?1', 'r1')).toEqual([]);
+      });
+
+      test('takes a run wholly or not at all, wherever it is stopped', async () => {
+        await converse('r1', 2);
+        await store.finishRun('r1', endOf('failed'));
+        for (const stop of ['DELETE FROM attempts', 'DELETE FROM turns', 'DELETE FROM runs']) {
+          await expect(collectGarbage(stoppedAt(upkeep, stop), everything)).rejects.toThrow(stop);
+        }
+        expect(await store.getTombstone('r1')).toBeUndefined();
+        await goOn('r1');
+        await store.applyLedger('r1/c9.0', eventsFor('r1', 'c9.0').claim('a'));
+        await store.finishRun('r1', endOf('completed'));
+        expect(await collect(everything)).toMatchObject({ runs: [] });
+        await place.damage('UPDATE calls SET lease_until_ms = 0');
+        expect(await collect(everything)).toMatchObject({ runs: [{ runKey: 'r1' }], turns: 2, calls: 3 });
+        expect(await store.getTombstone('r1')).toMatchObject({ status: 'completed' });
+      });
+
+      test('refuses a run that is to go on as soon as it has a tombstone', async () => {
+        await converse('r1', 1);
+        await store.finishRun('r1', endOf('failed'));
+        const refusals: unknown[] = [];
+        const asked: UpkeepDatabase = {
+          ...upkeep,
+          async write(work) {
+            const result = await upkeep.write(work);
+            if (await store.getTombstone('r1')) refusals.push(await goOn('r1').catch((error: unknown) => error));
+            return result;
+          },
+        };
+        await collectGarbage(asked, everything);
+        expect(refusals.length).toBeGreaterThan(0);
+        for (const refusal of refusals) expect(refusal).toMatchObject({ name: 'StoreError', code: 'collected' });
+      });
+
+      describe('a run that an older version was stopped in the middle of', () => {
+        beforeEach(async () => {
+          await converse('r1', 2);
+          await store.finishRun('r1', endOf('failed'));
+          await place.damage(`INSERT INTO tombstones (run_key, workflow_id, status, started_at_ms, ended_at_ms, collected_at_ms)
+            SELECT run_key, workflow_id, status, started_at_ms, updated_at_ms, updated_at_ms FROM runs`);
+        });
+
+        test('is refused to all who would write of it', async () => {
+          const { head = '' } = (await store.getRun('r1')) ?? {};
+          const turn = turnOf('r1', 3, head);
+          for (const write of [
+            () => goOn('r1'),
+            () => store.createRun(runOf('r1')),
+            () => store.takeOver('r1', { runId: 'execution-2', after: undefined }),
+            () => store.countTurnStart(turn),
+            () => store.commitTurn(commitOf(turn, 'late')),
+            () => store.finishRun('r1', endOf('failed')),
+            () => store.applyLedger('r1/c3.0', eventsFor('r1', 'c3.0').claim('z')),
+          ]) {
+            await expect(write()).rejects.toMatchObject({ name: 'StoreError', code: 'collected' });
+          }
+        });
+
+        test('goes with the next collection, however it stands and whatever the server says', async () => {
+          await place.damage(`UPDATE runs SET status = 'running', updated_at_ms = ${String(Date.now() + 60_000)}`);
+          const options = { closedRunsMs: 3_600_000, graceMs: 0, standing: standings({}) };
+          const gone = { runs: [{ runKey: 'r1', workflowId: 'wf-r1' }], turns: 2, calls: 2, doubtful: [] };
+          expect(await collect({ ...options, dryRun: true })).toMatchObject(gone);
+          expect(await collect(options)).toMatchObject(gone);
+          expect(await store.getRun('r1')).toBeUndefined();
+          expect(await store.getTombstone('r1')).toMatchObject({ status: 'failed' });
+          expect(await problems()).toEqual([]);
+        });
+
+        test('stays while somebody holds a call of it', async () => {
+          await place.damage(`UPDATE calls SET lease_until_ms = ${String(Date.now() + 60_000)}`);
+          expect(await collect(everything)).toMatchObject({ runs: [] });
+        });
       });
 
       test('says what would go and changes nothing in a dry run', async () => {
