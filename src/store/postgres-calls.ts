@@ -1,3 +1,4 @@
+import type { Outcome } from '../contract/call.js';
 import type { LedgerEvent, LedgerVerdict } from '../contract/ledger.js';
 import { ledgerTransition } from '../policy/ledger.js';
 import { turnAttemptPrefix } from '../policy/turn-attempt-key.js';
@@ -8,7 +9,7 @@ import {
   callRow,
   CHANGING_CALL_COLUMNS,
   compareCallIds,
-  NOT_COUNTED_AS_FAILED,
+  countsAsFailed,
   pageOf,
   readAttempt,
   readCall,
@@ -41,6 +42,15 @@ const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
   VALUES (${CALL_COLUMNS.map((_, index) => `$${String(index + 1)}`).join(', ')})`;
 const updateCall = `UPDATE calls SET
   ${CHANGING_CALL_COLUMNS.map((column, index) => `${column} = $${String(index + 2)}`).join(', ')} WHERE key = $1`;
+
+/**
+ * Holds for every outcome that `countsAsFailed`, and for few others. Its JSON is not parsed in the database: PostgreSQL
+ * refuses a NUL or half a surrogate pair anywhere in it, and a tool may have answered either.
+ */
+const MAY_HAVE_FAILED = `outcome LIKE ANY (ARRAY['%"status":"failed"%', '%"status":"aborted"%'])`;
+
+/** Outcomes that are read at once. */
+const FAILED_PAGE = 100;
 
 /** The ledger: one row a call, changed by the pure transition alone, with its rendered outcome and its attempts. */
 export function callOperations(database: PostgresDatabase) {
@@ -151,14 +161,21 @@ export function callOperations(database: PostgresDatabase) {
     },
 
     async listFailedCalls(runKey: string, limit: number): Promise<string[]> {
-      const rows = await database.transaction((tx) =>
-        tx.query<{ key: string }>(
-          `SELECT key FROM calls WHERE run_key = $1 AND outcome::json ->> 'status' IN ('failed', 'aborted')
-             AND NOT outcome::json -> 'failure' ->> 'class' = ANY ($2) LIMIT $3`,
-          [runKey, NOT_COUNTED_AS_FAILED, limit],
-        ),
-      );
-      return rows.map(({ key }) => key);
+      return await database.transaction(async (tx) => {
+        const keys: string[] = [];
+        for (let after = 0; keys.length < limit;) {
+          const page = await tx.query<{ ordinal: number; key: string; outcome: string }>(
+            `SELECT ordinal, key, outcome FROM calls WHERE run_key = $1 AND ordinal > $2 AND ${MAY_HAVE_FAILED}
+             ORDER BY ordinal LIMIT ${String(FAILED_PAGE)}`,
+            [runKey, after],
+          );
+          for (const { key, outcome } of page) if (countsAsFailed(JSON.parse(outcome) as Outcome)) keys.push(key);
+          const last = page.at(-1);
+          if (!last) break;
+          after = last.ordinal;
+        }
+        return keys.slice(0, limit);
+      });
     },
 
     async listTurnAttempts({ runKey, sinceMs = 0 }: { runKey?: string; sinceMs?: number }): Promise<AttemptRecord[]> {

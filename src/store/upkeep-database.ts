@@ -11,9 +11,9 @@ import { openDatabase, whileBusy } from './sqlite-database.js';
 import { toStoreError as fromSqlite } from './sqlite-error.js';
 import { StoreError } from './store-error.js';
 
-/** A statement with parameters `?1`, `?2`, …, in words that both databases know, and these of its own:
- * - `LIST(?1)`: the items of a list given as JSON, for `IN`;
- * - `FIELD(column, name)`: a field of a JSON column as text.
+/**
+ * A statement with parameters `?1`, `?2`, …, in words that both databases know, and one of its own:
+ * `LIST(?1)`, the items of a list given as JSON, for `IN`.
  */
 export type Query = <R>(sql: string, ...values: (string | number | null)[]) => Promise<R[]>;
 
@@ -128,14 +128,9 @@ async function openPostgres({ url, blobs, ...options }: PostgresChoice): Promise
 }
 
 function inSqlite(sql: string): string {
-  return sql
-    .replace(/LIST\((\?\d+)\)/g, '(SELECT value FROM json_each($1))')
-    .replace(/FIELD\(([\w.]+), (\w+)\)/g, "($1 ->> '$$.$2')");
+  return sql.replace(/LIST\((\?\d+)\)/g, '(SELECT value FROM json_each($1))');
 }
 
 function inPostgres(sql: string): string {
-  return sql
-    .replace(/LIST\((\?\d+)\)/g, '(SELECT json_array_elements_text($1::json))')
-    .replace(/FIELD\(([\w.]+), (\w+)\)/g, "($1::json ->> '$2')")
-    .replace(/\?(\d+)/g, '$$$1');
+  return sql.replace(/LIST\((\?\d+)\)/g, '(SELECT json_array_elements_text($1::json))').replace(/\?(\d+)/g, '$$$1');
 }
