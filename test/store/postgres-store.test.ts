@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres-store.js';
 import type { Store } from '../../src/store/store.js';
 import { describePostgres } from '../support/describe-postgres.js';
@@ -57,17 +57,32 @@ describePostgres('on a real server', () => {
     const run = (text: string) => server.run(database, text);
 
     /** A transaction of the test's own, which holds its locks until `end`. */
-    async function holding(text: string): Promise<{ end(): Promise<void> }> {
+    async function holding(text: string): Promise<{ run(text: string): Promise<unknown>; end(): Promise<void> }> {
       const client = new pg.Client({ connectionString: server.url(database) });
       await client.connect();
       await client.query('BEGIN; SET search_path = perdure');
       await client.query(text);
       return {
+        run: (more) => client.query(more),
         async end() {
           await client.query('COMMIT');
           await client.end();
         },
       };
+    }
+
+    /** Until so many of the store's connections wait for a lock. */
+    async function waiting(connections: number): Promise<void> {
+      await vi.waitFor(
+        async () => {
+          const found = await run(
+            `SELECT 1 FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'perdure' AND wait_event_type = 'Lock'`,
+          );
+          expect(found).toHaveLength(connections);
+        },
+        { timeout: 5_000 },
+      );
     }
 
     describe('opening', () => {
@@ -103,6 +118,18 @@ describePostgres('on a real server', () => {
         await run("UPDATE perdure.meta SET value = '99' WHERE name = 'schema_version'");
         await expect(store.createRun(runOf('r1'))).rejects.toMatchObject({ code: 'newer_schema' });
         await expect(store.getRun('r1')).rejects.toThrow(/Update perdure.*version 99/s);
+        expect(await run('SELECT run_key FROM perdure.runs')).toEqual([]);
+      });
+
+      test('stops what waited for a newer perdure to migrate, on a used connection and on a new one', async () => {
+        const store = await open({ poolSize: 2 });
+        const migration = await holding('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
+        const pending = store.createRun(runOf('r1'));
+        const refused = expect(pending).rejects.toMatchObject({ code: 'newer_schema' });
+        await waiting(1);
+        await migration.run("UPDATE meta SET value = '99' WHERE name = 'schema_version'");
+        await migration.end();
+        await refused;
         expect(await run('SELECT run_key FROM perdure.runs')).toEqual([]);
       });
 
