@@ -68,10 +68,11 @@ export function callOperations(database: PostgresDatabase) {
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
           if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
-          const [[found], [run], [tombstone], nowMs] = await Promise.all([
+          const [[run], [found], [tombstone], nowMs] = await Promise.all([
+            // Locked before the call, as everywhere: a call that has no row yet cannot be. Whoever takes the run over waits
+            // until this has ended and finds what it wrote, or was first and this is refused. Calls do not wait for each other.
+            by ? tx.query<RunRow>('SELECT run_key, execution FROM runs WHERE run_key = $1 FOR SHARE', [by.runKey]) : [],
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
-            // Read once the call is locked: whoever takes the run over after this finds what is written here.
-            by ? tx.query<RunRow>('SELECT run_key, execution FROM runs WHERE run_key = $1', [by.runKey]) : [],
             'call' in event ? findTombstones(tx, [event.call.runKey]) : [],
             tx.now(),
           ]);
