@@ -115,7 +115,8 @@ class Collector {
 
   /**
    * What has come to be needed since it was looked up stays, with all that it follows: it was written again, or a run or node
-   * refers to it.
+   * refers to it. Its age stands in the deletion itself too: PostgreSQL looks at that again where the row was held by
+   * somebody who wrote it meanwhile, but at `kept` only once.
    */
   async #removeNodes(ids: string[]): Promise<number> {
     const gone = await this.#on.write((query) =>
@@ -125,7 +126,7 @@ class Collector {
              OR EXISTS (SELECT 1 FROM runs WHERE runs.head = nodes.id)
              OR EXISTS (SELECT 1 FROM nodes AS child WHERE child.parent = nodes.id AND child.id NOT IN LIST(?1)))
            UNION SELECT nodes.parent FROM kept JOIN nodes ON nodes.id = kept.id WHERE nodes.parent IS NOT NULL
-         ) DELETE FROM nodes WHERE id IN LIST(?1) AND id NOT IN (SELECT id FROM kept) RETURNING id`,
+         ) DELETE FROM nodes WHERE id IN LIST(?1) AND touched_at_ms <= ?2 AND id NOT IN (SELECT id FROM kept) RETURNING id`,
         JSON.stringify(ids),
         this.#beforeMs,
       ),

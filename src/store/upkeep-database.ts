@@ -7,7 +7,7 @@ import { openPostgresDatabase } from './postgres-database.js';
 import { toStoreError as fromPostgres } from './postgres-error.js';
 import { storable } from './postgres-rows.js';
 import type { Transaction } from './postgres-transaction.js';
-import { openDatabase, whileBusy } from './sqlite-database.js';
+import { openDatabase, versionCheck, whileBusy } from './sqlite-database.js';
 import { toStoreError as fromSqlite } from './sqlite-error.js';
 import { StoreError } from './store-error.js';
 
@@ -62,6 +62,7 @@ async function openSqlite({ path: given, blobs }: SqliteChoice): Promise<UpkeepD
   db.exec('PRAGMA foreign_keys = OFF');
   const query: Query = async <R>(sql: string, ...values: (string | number | null)[]) =>
     told('reading', () => whileBusy(busyTimeoutMs, () => db.prepare(inSqlite(sql)).all(...values)) as R[]);
+  const checkVersion = told('opening', () => versionCheck(db, path));
   const place = blobs && (await openBlobUpkeep(blobs));
   return {
     kind: 'sqlite',
@@ -73,6 +74,7 @@ async function openSqlite({ path: given, blobs }: SqliteChoice): Promise<UpkeepD
     async write(work) {
       told('writing', () => whileBusy(busyTimeoutMs, () => db.exec('BEGIN IMMEDIATE')));
       try {
+        told('writing', checkVersion);
         const result = await work(query);
         told('writing', () => whileBusy(busyTimeoutMs, () => db.exec('COMMIT')));
         return result;
