@@ -1,6 +1,7 @@
 /** Calls and their attempts as rows: what the tables of every kind of store hold of them, and what that means. */
 import type { Outcome } from '../contract/call.js';
 import type { Effect } from '../contract/effect.js';
+import type { FailureClass } from '../contract/failure.js';
 import type { JsonObject } from '../contract/json.js';
 import type { SeenRequests } from '../contract/seen-requests.js';
 import type { LedgerCall, LedgerEvent, LedgerRow, LedgerState, LedgerVerdict } from '../contract/ledger.js';
@@ -149,7 +150,12 @@ export function readAttempt(row: AttemptRow): AttemptRecord {
 }
 
 /** Failures that say nothing of the run: it was cancelled, or nobody let the call begin. As `AlertRules` has it. */
-export const NOT_COUNTED_AS_FAILED = ['cancelled', 'skipped'] as const;
+export const NOT_COUNTED_AS_FAILED: readonly FailureClass[] = ['cancelled', 'skipped'];
+
+export function countsAsFailed(outcome: Outcome): boolean {
+  const isFailed = outcome.status === 'failed' || outcome.status === 'aborted';
+  return isFailed && !NOT_COUNTED_AS_FAILED.includes(outcome.failure.class);
+}
 
 /** The effect noted for a call that never ran; the cautious one, though its outcome ends it before anything asks. */
 const NEVER_RAN: Effect = { kind: 'once' };

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { CallModelResult } from '../contract/activities.js';
 import type { Outcome } from '../contract/call.js';
-import { referencesOfCall, referencesOfTurn, type Reference } from './references.js';
+import { referencesOfCall, referencesOfTurn } from './references.js';
 import type { RenderedMessage } from './records.js';
+import { runsThrough } from './runs-through.js';
 import type { UpkeepDatabase } from './upkeep-database.js';
+import { PAGE, pagesOfCalls, pagesOfTurns, type Page, type StoredCall, type StoredTurn } from './upkeep-pages.js';
 
 /**
  * - `missing_node`, `missing_body`, `missing_manifest`, `missing_message`: something refers to what is not there.
@@ -40,7 +42,6 @@ export interface CheckOptions {
 
 /** Content that is held against its ids where not all of it is: enough to find a disk that loses bits, in a second. */
 const SAMPLE = 1_000;
-const PAGE = 500;
 
 /**
  * Whether all that runs refer to is there: each chain down to its root, the answers of turns, messages of calls, results,
@@ -94,18 +95,11 @@ class Check {
       'SELECT run_key, head FROM runs WHERE head IS NOT NULL AND head NOT IN (SELECT id FROM nodes)',
     );
     for (const { run_key, head } of heads) this.#add('missing_node', head, 'the run has come to it', run_key);
-    const turns = await query<{ run_key: string; step: number; id: string; asked: number }>(
-      `SELECT run_key, step, head AS id, 1 AS asked FROM turns WHERE head <> '' AND head NOT IN (SELECT id FROM nodes)
-       UNION ALL SELECT run_key, step, FIELD(result, head), 0 FROM turns
-         WHERE result IS NOT NULL AND FIELD(result, head) NOT IN (SELECT id FROM nodes)`,
+    const asked = await query<{ run_key: string; step: number; head: string }>(
+      "SELECT run_key, step, head FROM turns WHERE head <> '' AND head NOT IN (SELECT id FROM nodes)",
     );
-    for (const { run_key, step, id, asked } of turns) {
-      this.#add(
-        'missing_node',
-        id,
-        `step ${String(step)} ${asked === 1 ? 'was asked after it' : 'was answered by it'}`,
-        run_key,
-      );
+    for (const { run_key, step, head } of asked) {
+      this.#add('missing_node', head, `step ${String(step)} was asked after it`, run_key);
     }
     const parents = await query<{ id: string; parent: string }>(
       `SELECT child.id, child.parent FROM nodes AS child LEFT JOIN nodes AS parent ON parent.id = child.parent
@@ -114,29 +108,16 @@ class Check {
     const bodies = await query<{ id: string; body: string }>(
       'SELECT nodes.id, body FROM nodes LEFT JOIN bodies ON bodies.id = body WHERE bodies.id IS NULL',
     );
-    const through = await this.#runsThrough([...parents, ...bodies].map(({ id }) => id));
+    const through = await runsThrough(
+      this.#on,
+      [...parents, ...bodies].map(({ id }) => id),
+    );
     for (const { id, parent } of parents) {
       this.#add('missing_node', parent, `node ${id} follows it`, ...(through.get(id) ?? []));
     }
     for (const { id, body } of bodies) {
       this.#add('missing_body', body, `it is the message of node ${id}`, ...(through.get(id) ?? []));
     }
-  }
-
-  /** Keys of the runs whose conversations, or answered turns, lead through nodes. */
-  async #runsThrough(nodes: string[]): Promise<Map<string, string[]>> {
-    if (nodes.length === 0) return new Map();
-    const found = await this.#on.query<{ run_key: string; id: string }>(
-      `WITH RECURSIVE chain (run_key, id) AS (
-         SELECT run_key, head FROM runs WHERE head IS NOT NULL
-         UNION SELECT run_key, FIELD(result, head) FROM turns WHERE result IS NOT NULL
-         UNION SELECT chain.run_key, nodes.parent FROM chain JOIN nodes ON nodes.id = chain.id WHERE nodes.parent IS NOT NULL
-       ) SELECT run_key, id FROM chain WHERE id IN LIST(?1)`,
-      JSON.stringify(nodes),
-    );
-    const through = new Map<string, string[]>();
-    for (const { run_key, id } of found) through.set(id, [...(through.get(id) ?? []), run_key]);
-    return through;
   }
 
   async manifests(): Promise<void> {
@@ -149,42 +130,47 @@ class Check {
 
   async references(): Promise<void> {
     for await (const page of pagesOfCalls(this.#on)) {
-      for (const { key, call_id, run_key, outcome, rendered } of page) {
+      for (const { key, call_id, run_key, outcome, rendered } of page.rows) {
         if (outcome !== null && rendered === null) {
           this.#add('missing_message', key, `call ${call_id} has an outcome and no message for the model`, run_key);
         }
       }
-      const referring = page.flatMap(({ run_key, call_id, outcome, rendered }) =>
-        referencesOfCall(
-          outcome === null ? undefined : (JSON.parse(outcome) as Outcome),
-          rendered === null ? undefined : (JSON.parse(rendered) as RenderedMessage),
-        ).map((reference) => ({ ...reference, runKey: run_key, by: `call ${call_id}` })),
-      );
-      await this.#requireBodies(referring);
+      await this.#require(page, needsOfCall);
     }
-    for await (const page of pagesOfTurns(this.#on)) {
-      const referring = page.flatMap(({ run_key, step, result }) =>
-        referencesOfTurn(JSON.parse(result) as CallModelResult).map((reference) => ({
-          ...reference,
-          ...{ runKey: run_key, by: `a call of step ${String(step)}` },
-        })),
-      );
-      await this.#requireBodies(referring);
+    for await (const page of pagesOfTurns(this.#on)) await this.#require(page, needsOfTurn);
+  }
+
+  /** What is missing counts only where it is needed still: garbage collection may have taken a run since its page was read. */
+  async #require<R>({ rows, again }: Page<R>, needsOf: (row: R) => Need[]): Promise<void> {
+    const missing = await this.#missing(rows.flatMap(needsOf));
+    if (missing.length === 0) return;
+    const placeOf = ({ kind, id, runKey }: Need): string => `${kind}/${id}/${runKey}`;
+    const needed = new Set((await again()).flatMap(needsOf).map(placeOf));
+    for (const need of missing) {
+      if (needed.has(placeOf(need))) this.#add(need.kind, need.id, need.words, need.runKey);
     }
   }
 
-  async #requireBodies(referring: (Reference & { runKey: string; by: string })[]): Promise<void> {
-    if (referring.length === 0) return;
-    const ids = [...new Set(referring.map(({ id }) => id))];
-    const rows = await this.#on.query<{ id: string }>(
-      'SELECT id FROM bodies WHERE id IN LIST(?1)',
-      JSON.stringify(ids),
-    );
-    const there = new Set(rows.map(({ id }) => id));
-    for (const { id, as, by, runKey } of referring) {
-      if (there.has(id) || (await this.#on.blobs?.has(id))) there.add(id);
-      else this.#add('missing_body', id, `it is the ${as} of ${by}`, runKey);
+  async #missing(needs: Need[]): Promise<Need[]> {
+    const { blobs } = this.#on;
+    const idsOf = (kind: Need['kind']) => needs.filter((need) => need.kind === kind).map(({ id }) => id);
+    const nodes = await this.#there('nodes', idsOf('missing_node'));
+    const bodies = await this.#there('bodies', idsOf('missing_body'));
+    const missing: Need[] = [];
+    for (const need of needs) {
+      const there = need.kind === 'missing_node' ? nodes : bodies;
+      if (there.has(need.id)) continue;
+      if (need.kind === 'missing_body' && (await blobs?.has(need.id))) there.add(need.id);
+      else missing.push(need);
     }
+    return missing;
+  }
+
+  async #there(table: 'nodes' | 'bodies', ids: string[]): Promise<Set<string>> {
+    if (ids.length === 0) return new Set();
+    const asked = JSON.stringify([...new Set(ids)]);
+    const rows = await this.#on.query<{ id: string }>(`SELECT id FROM ${table} WHERE id IN LIST(?1)`, asked);
+    return new Set(rows.map(({ id }) => id));
   }
 
   /** Erased content has another text under its old id, on purpose. */
@@ -204,7 +190,7 @@ class Check {
     )) {
       if (ids.nodeId(parent ?? '', bytes) !== id) changed.push(id);
     }
-    const through = await this.#runsThrough(changed);
+    const through = await runsThrough(this.#on, changed);
     for (const id of changed) {
       this.#add('changed', id, "the node's message or parent is not what its id says", ...(through.get(id) ?? []));
     }
@@ -261,49 +247,28 @@ class Check {
   }
 }
 
-interface StoredCall {
-  ordinal: number;
-  key: string;
-  run_key: string;
-  call_id: string;
-  outcome: string | null;
-  rendered: string | null;
+/** What a call or turn refers to. */
+interface Need {
+  kind: 'missing_node' | 'missing_body';
+  id: string;
+  words: string;
+  runKey: string;
 }
 
-export async function* pagesOfCalls({ query }: UpkeepDatabase): AsyncGenerator<StoredCall[]> {
-  for (let after = 0; ;) {
-    const page = await query<StoredCall>(
-      `SELECT ordinal, key, run_key, call_id, outcome, rendered FROM calls WHERE ordinal > ?1 ORDER BY ordinal LIMIT ${String(PAGE)}`,
-      after,
-    );
-    const last = page.at(-1);
-    if (!last) return;
-    yield page;
-    after = last.ordinal;
-  }
+function needsOfCall({ run_key, call_id, outcome, rendered }: StoredCall): Need[] {
+  return referencesOfCall(
+    outcome === null ? undefined : (JSON.parse(outcome) as Outcome),
+    rendered === null ? undefined : (JSON.parse(rendered) as RenderedMessage),
+  ).map(({ id, as }) => ({ kind: 'missing_body', id, words: `it is the ${as} of call ${call_id}`, runKey: run_key }));
 }
 
-interface StoredTurn {
-  run_key: string;
-  step: number;
-  result: string;
-  committed_order: number;
-}
-
-/** Run by run: turns have no order of their own over all runs. */
-export async function* pagesOfTurns({ query }: UpkeepDatabase): AsyncGenerator<StoredTurn[]> {
-  for (let runKey = '', order = 0; ;) {
-    const page = await query<StoredTurn>(
-      `SELECT run_key, step, result, committed_order FROM turns
-       WHERE committed_order IS NOT NULL AND (run_key > ?1 OR (run_key = ?1 AND committed_order > ?2))
-       ORDER BY run_key, committed_order LIMIT ${String(PAGE)}`,
-      runKey,
-      order,
-    );
-    const last = page.at(-1);
-    if (!last) return;
-    yield page;
-    runKey = last.run_key;
-    order = last.committed_order;
-  }
+function needsOfTurn({ run_key, step, result }: StoredTurn): Need[] {
+  const answer = JSON.parse(result) as CallModelResult;
+  const words = `step ${String(step)} was answered by it`;
+  return [
+    ...(answer.head === '' ? [] : [{ kind: 'missing_node', id: answer.head, words, runKey: run_key } as const]),
+    ...referencesOfTurn(answer).map(({ id, as }): Need => {
+      return { kind: 'missing_body', id, words: `it is the ${as} of a call of step ${String(step)}`, runKey: run_key };
+    }),
+  ];
 }

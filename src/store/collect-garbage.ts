@@ -1,7 +1,8 @@
-import { pagesOfCalls, pagesOfTurns } from './check-store.js';
+import type { CallModelResult } from '../contract/activities.js';
 import type { BlobFile } from './blob-folder.js';
 import { collectRuns, type CollectedRuns, type CollectRunsOptions } from './collect-runs.js';
 import type { UpkeepDatabase } from './upkeep-database.js';
+import { pagesOfCalls, pagesOfTurns } from './upkeep-pages.js';
 
 export interface CollectOptions extends CollectRunsOptions {
   /**
@@ -62,22 +63,41 @@ class Collector {
   }
 
   async nodes(): Promise<void> {
-    const garbage = await this.#on.query<{ id: string; parent: string | null }>(
+    const unreferred = await this.#on.query<GarbageNode>(
       `WITH RECURSIVE needed (id) AS (
          SELECT head FROM runs WHERE head IS NOT NULL AND ${this.#notCollected()}
          UNION SELECT head FROM turns WHERE head <> '' AND ${this.#notCollected()}
-         UNION SELECT FIELD(result, head) FROM turns WHERE result IS NOT NULL AND ${this.#notCollected()}
          UNION SELECT id FROM nodes WHERE touched_at_ms > ?1
          UNION SELECT nodes.parent FROM needed JOIN nodes ON nodes.id = needed.id WHERE nodes.parent IS NOT NULL
        ) SELECT id, parent FROM nodes WHERE id NOT IN (SELECT id FROM needed WHERE id IS NOT NULL)`,
       this.#beforeMs,
       this.#dryRunKeys(),
     );
+    const garbage = await this.#withoutAnswers(unreferred);
     if (this.#options.dryRun) {
       this.collection.nodes = garbage.length;
       return;
     }
     for (const ids of batches(childrenFirst(garbage))) this.collection.nodes += await this.#removeNodes(ids);
+  }
+
+  /** Without what an answered turn has come to, and all that this follows. */
+  async #withoutAnswers(nodes: GarbageNode[]): Promise<GarbageNode[]> {
+    if (nodes.length === 0) return [];
+    const parentOf = new Map(nodes.map(({ id, parent }) => [id, parent]));
+    const collected = this.#dryRunCollected();
+    for await (const { rows } of pagesOfTurns(this.#on)) {
+      for (const { run_key, result } of rows) {
+        if (collected.has(run_key)) continue;
+        let id: string | null | undefined = (JSON.parse(result) as CallModelResult).head;
+        while (id != null && parentOf.has(id)) {
+          const parent = parentOf.get(id);
+          parentOf.delete(id);
+          id = parent;
+        }
+      }
+    }
+    return nodes.filter(({ id }) => parentOf.has(id));
   }
 
   /** Where nothing is removed, what would be must not count as a reason to keep. */
@@ -86,12 +106,17 @@ class Collector {
   }
 
   #dryRunKeys(): string {
-    return JSON.stringify(this.#options.dryRun ? this.collection.runs.map(({ runKey }) => runKey) : []);
+    return JSON.stringify([...this.#dryRunCollected()]);
+  }
+
+  #dryRunCollected(): Set<string> {
+    return new Set(this.#options.dryRun ? this.collection.runs.map(({ runKey }) => runKey) : []);
   }
 
   /**
    * What has come to be needed since it was looked up stays, with all that it follows: it was written again, or a run or node
-   * refers to it.
+   * refers to it. Its age stands in the deletion itself too: PostgreSQL looks at that again where the row was held by
+   * somebody who wrote it meanwhile, but at `kept` only once.
    */
   async #removeNodes(ids: string[]): Promise<number> {
     const gone = await this.#on.write((query) =>
@@ -101,7 +126,7 @@ class Collector {
              OR EXISTS (SELECT 1 FROM runs WHERE runs.head = nodes.id)
              OR EXISTS (SELECT 1 FROM nodes AS child WHERE child.parent = nodes.id AND child.id NOT IN LIST(?1)))
            UNION SELECT nodes.parent FROM kept JOIN nodes ON nodes.id = kept.id WHERE nodes.parent IS NOT NULL
-         ) DELETE FROM nodes WHERE id IN LIST(?1) AND id NOT IN (SELECT id FROM kept) RETURNING id`,
+         ) DELETE FROM nodes WHERE id IN LIST(?1) AND touched_at_ms <= ?2 AND id NOT IN (SELECT id FROM kept) RETURNING id`,
         JSON.stringify(ids),
         this.#beforeMs,
       ),
@@ -138,19 +163,19 @@ class Collector {
   async #mentioned(ids: ReadonlySet<string>): Promise<Set<string>> {
     const found = new Set<string>();
     if (ids.size === 0) return found;
-    const collected = new Set(this.#options.dryRun ? this.collection.runs.map(({ runKey }) => runKey) : []);
+    const collected = this.#dryRunCollected();
     const scan = (text: string | null): void => {
       for (const [id] of text?.matchAll(/[0-9a-f]{64}/g) ?? []) if (ids.has(id)) found.add(id);
     };
-    for await (const page of pagesOfCalls(this.#on)) {
-      for (const { run_key, outcome, rendered } of page) {
+    for await (const { rows } of pagesOfCalls(this.#on)) {
+      for (const { run_key, outcome, rendered } of rows) {
         if (collected.has(run_key)) continue;
         scan(outcome);
         scan(rendered);
       }
     }
-    for await (const page of pagesOfTurns(this.#on)) {
-      for (const { run_key, result } of page) if (!collected.has(run_key)) scan(result);
+    for await (const { rows } of pagesOfTurns(this.#on)) {
+      for (const { run_key, result } of rows) if (!collected.has(run_key)) scan(result);
     }
     for await (const text of this.#messages()) scan(text);
     return found;
@@ -189,8 +214,13 @@ class Collector {
   }
 }
 
+interface GarbageNode {
+  id: string;
+  parent: string | null;
+}
+
 /** So that each batch leaves no node whose parent is gone. */
-function childrenFirst(nodes: { id: string; parent: string | null }[]): string[] {
+function childrenFirst(nodes: GarbageNode[]): string[] {
   const children = new Map(nodes.map(({ id }) => [id, 0]));
   const parentOf = new Map(nodes.map(({ id, parent }) => [id, parent]));
   for (const { parent } of nodes) {

@@ -1,3 +1,4 @@
+import type { Outcome } from '../contract/call.js';
 import type { LedgerEvent, LedgerVerdict } from '../contract/ledger.js';
 import { ledgerTransition } from '../policy/ledger.js';
 import { turnAttemptPrefix } from '../policy/turn-attempt-key.js';
@@ -8,7 +9,7 @@ import {
   callRow,
   CHANGING_CALL_COLUMNS,
   compareCallIds,
-  NOT_COUNTED_AS_FAILED,
+  countsAsFailed,
   pageOf,
   readAttempt,
   readCall,
@@ -42,6 +43,15 @@ const insertCall = `INSERT INTO calls (${CALL_COLUMNS.join(', ')})
 const updateCall = `UPDATE calls SET
   ${CHANGING_CALL_COLUMNS.map((column, index) => `${column} = $${String(index + 2)}`).join(', ')} WHERE key = $1`;
 
+/**
+ * Holds for every outcome that `countsAsFailed`, and for few others. Its JSON is not parsed in the database: PostgreSQL
+ * refuses a NUL or half a surrogate pair anywhere in it, and a tool may have answered either.
+ */
+const MAY_HAVE_FAILED = `outcome LIKE ANY (ARRAY['%"status":"failed"%', '%"status":"aborted"%'])`;
+
+/** Outcomes that are read at once. */
+const FAILED_PAGE = 100;
+
 /** The ledger: one row a call, changed by the pure transition alone, with its rendered outcome and its attempts. */
 export function callOperations(database: PostgresDatabase) {
   // A holder that renews its claim and then settles it must not find the renewal refused: on two connections the later
@@ -58,10 +68,11 @@ export function callOperations(database: PostgresDatabase) {
       applyInTurn(key, () =>
         database.transaction(async (tx) => {
           if (isRelaxedEvent(event)) void tx.query(WITHOUT_DISK);
-          const [[found], [run], [tombstone], nowMs] = await Promise.all([
+          const [[run], [found], [tombstone], nowMs] = await Promise.all([
+            // Locked before the call, as everywhere: a call that has no row yet cannot be. Whoever takes the run over waits
+            // until this has ended and finds what it wrote, or was first and this is refused. Calls do not wait for each other.
+            by ? tx.query<RunRow>('SELECT run_key, execution FROM runs WHERE run_key = $1 FOR SHARE', [by.runKey]) : [],
             tx.query<CallRow>('SELECT * FROM calls WHERE key = $1 FOR UPDATE', [key]),
-            // Read once the call is locked: whoever takes the run over after this finds what is written here.
-            by ? tx.query<RunRow>('SELECT run_key, execution FROM runs WHERE run_key = $1', [by.runKey]) : [],
             'call' in event ? tombstonesOfNew(tx, key, event.call.runKey) : [],
             tx.now(),
           ]);
@@ -151,14 +162,21 @@ export function callOperations(database: PostgresDatabase) {
     },
 
     async listFailedCalls(runKey: string, limit: number): Promise<string[]> {
-      const rows = await database.transaction((tx) =>
-        tx.query<{ key: string }>(
-          `SELECT key FROM calls WHERE run_key = $1 AND outcome::json ->> 'status' IN ('failed', 'aborted')
-             AND NOT outcome::json -> 'failure' ->> 'class' = ANY ($2) LIMIT $3`,
-          [runKey, NOT_COUNTED_AS_FAILED, limit],
-        ),
-      );
-      return rows.map(({ key }) => key);
+      return await database.transaction(async (tx) => {
+        const keys: string[] = [];
+        for (let after = 0; keys.length < limit;) {
+          const page = await tx.query<{ ordinal: number; key: string; outcome: string }>(
+            `SELECT ordinal, key, outcome FROM calls WHERE run_key = $1 AND ordinal > $2 AND ${MAY_HAVE_FAILED}
+             ORDER BY ordinal LIMIT ${String(FAILED_PAGE)}`,
+            [runKey, after],
+          );
+          for (const { key, outcome } of page) if (countsAsFailed(JSON.parse(outcome) as Outcome)) keys.push(key);
+          const last = page.at(-1);
+          if (!last) break;
+          after = last.ordinal;
+        }
+        return keys.slice(0, limit);
+      });
     },
 
     async listTurnAttempts({ runKey, sinceMs = 0 }: { runKey?: string; sinceMs?: number }): Promise<AttemptRecord[]> {

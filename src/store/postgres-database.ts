@@ -201,7 +201,8 @@ export async function raiseSchema(
   const { rows } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
   await client.query(`SET LOCAL search_path = ${quoted}`);
-  // Waits for the transactions under way; later ones wait here, and then see the new version.
+  // Waits for the transactions under way. Later ones wait in `expect_version`, which sees the new version afterwards: it is
+  // volatile since version 6.
   if (from > 0) await client.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
   for (const migration of MIGRATIONS.slice(from)) await client.query(migration);
   if (from === 0) {

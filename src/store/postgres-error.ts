@@ -27,6 +27,7 @@ const STATES: Record<string, Meaning> = {
   '57P02': unavailable('the server crashed and is restarting'),
   '57P03': unavailable('the server is starting or stopping'),
   '57014': unavailable('the server cancelled the statement'),
+  '58030': unavailable("the server could not read or write its disk; see the server's log"),
   '25P03': unavailable('this process was silent for too long in the middle of a transaction'),
   '25006': unavailable('the server is a read-only standby; set store.url to the primary'),
   '55P03': unavailable('another process kept a lock for too long'),
@@ -78,6 +79,8 @@ const BUSY_STATES: ReadonlySet<string> = new Set([
   '40P01',
   // Somebody else wrote the row first that was not there when we looked: looking again finds it.
   '23505',
+  // What was referred to was collected since we looked, or came to be referred to while we collected it.
+  '23503',
 ]);
 
 /** Another transaction was in the way, and this one was undone: the same again may succeed at once. */

@@ -174,6 +174,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN execution text;
   ALTER TABLE runs DROP COLUMN asked_at_ms;
   `,
+  `
+  -- A stable function reads what was there when the statement that called it began: before it waited for a migration. A
+  -- volatile one looks again.
+  ALTER FUNCTION expect_version(integer) VOLATILE;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

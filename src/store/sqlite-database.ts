@@ -101,7 +101,7 @@ function storedVersion(db: DatabaseSync, path: string): number {
 }
 
 /** Refuses a schema that a newer perdure made. */
-export function checkVersion(version: number, path: string): void {
+function checkVersion(version: number, path: string): void {
   if (version <= SCHEMA_VERSION) return;
   throw new StoreError(
     'newer_schema',
@@ -114,9 +114,19 @@ export function checkVersion(version: number, path: string): void {
 export const MOVED_TO = 'moved_to';
 
 /** Refuses a store that was copied to another place. */
-export function checkMoved(movedTo: unknown, path: string): void {
+function checkMoved(movedTo: unknown, path: string): void {
   if (movedTo === undefined) return;
   throw new StoreError('moved', `store ${path}: it was moved to ${movedTo as string}; set store.url to that`);
+}
+
+/** Says within a transaction whether the file is still what was opened: throws where it is newer by now, or was moved away. */
+export function versionCheck(db: DatabaseSync, path: string): () => void {
+  const schemaVersion = db.prepare("SELECT value FROM meta WHERE name = 'schema_version'");
+  const movedTo = db.prepare('SELECT value FROM meta WHERE name = ?');
+  return () => {
+    checkVersion(Number(schemaVersion.get()?.['value']), path);
+    checkMoved(movedTo.get(MOVED_TO)?.['value'], path);
+  };
 }
 
 function useWal(db: DatabaseSync, path: string): void {

@@ -13,6 +13,7 @@ const CODES: Record<number, { code: StoreErrorCode; problem: string }> = {
   11: { code: 'corrupt', problem: 'the file is damaged; restore it from a backup' },
   13: { code: 'unavailable', problem: 'the disk is full' },
   14: { code: 'unavailable', problem: 'the file cannot be opened' },
+  15: { code: 'unavailable', problem: 'other processes were in the way of its log, again and again' },
   26: { code: 'not_a_store', problem: 'the file is not a SQLite database; set store.path to another file' },
 };
 

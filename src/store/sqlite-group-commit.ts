@@ -1,4 +1,4 @@
-import { checkMoved, checkVersion, MOVED_TO, whileBusy, type SqliteDatabase } from './sqlite-database.js';
+import { versionCheck, whileBusy, type SqliteDatabase } from './sqlite-database.js';
 import { toStoreError } from './sqlite-error.js';
 import type { RequestMethod } from './request-store.js';
 import type { StoreAnswer } from './sqlite-requests.js';
@@ -20,8 +20,7 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
   const savepoint = db.prepare('SAVEPOINT request');
   const rollbackTo = db.prepare('ROLLBACK TO request');
   const release = db.prepare('RELEASE request');
-  const schemaVersion = db.prepare("SELECT value FROM meta WHERE name = 'schema_version'");
-  const movedTo = db.prepare('SELECT value FROM meta WHERE name = ?');
+  const checkVersion = versionCheck(db, path);
   /** As `openDatabase` left it. */
   let synchronous: 'FULL' | 'NORMAL' = 'FULL';
 
@@ -70,8 +69,7 @@ export function groupCommit(database: SqliteDatabase, perform: (request: DataReq
         db.exec(begin);
       });
       // A newer perdure beside us may have migrated the file while we had it open, or somebody moved it away.
-      checkVersion(Number(schemaVersion.get()?.['value']), path);
-      checkMoved(movedTo.get(MOVED_TO)?.['value'], path);
+      checkVersion();
       const answers = requests.map(run);
       whileBusy(busyTimeoutMs, () => {
         db.exec('COMMIT');

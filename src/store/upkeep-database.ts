@@ -7,13 +7,13 @@ import { openPostgresDatabase } from './postgres-database.js';
 import { toStoreError as fromPostgres } from './postgres-error.js';
 import { storable } from './postgres-rows.js';
 import type { Transaction } from './postgres-transaction.js';
-import { openDatabase, whileBusy } from './sqlite-database.js';
+import { openDatabase, versionCheck, whileBusy } from './sqlite-database.js';
 import { toStoreError as fromSqlite } from './sqlite-error.js';
 import { StoreError } from './store-error.js';
 
-/** A statement with parameters `?1`, `?2`, …, in words that both databases know, and these of its own:
- * - `LIST(?1)`: the items of a list given as JSON, for `IN`;
- * - `FIELD(column, name)`: a field of a JSON column as text.
+/**
+ * A statement with parameters `?1`, `?2`, …, in words that both databases know, and one of its own:
+ * `LIST(?1)`, the items of a list given as JSON, for `IN`.
  */
 export type Query = <R>(sql: string, ...values: (string | number | null)[]) => Promise<R[]>;
 
@@ -62,6 +62,7 @@ async function openSqlite({ path: given, blobs }: SqliteChoice): Promise<UpkeepD
   db.exec('PRAGMA foreign_keys = OFF');
   const query: Query = async <R>(sql: string, ...values: (string | number | null)[]) =>
     told('reading', () => whileBusy(busyTimeoutMs, () => db.prepare(inSqlite(sql)).all(...values)) as R[]);
+  const checkVersion = told('opening', () => versionCheck(db, path));
   const place = blobs && (await openBlobUpkeep(blobs));
   return {
     kind: 'sqlite',
@@ -73,6 +74,7 @@ async function openSqlite({ path: given, blobs }: SqliteChoice): Promise<UpkeepD
     async write(work) {
       told('writing', () => whileBusy(busyTimeoutMs, () => db.exec('BEGIN IMMEDIATE')));
       try {
+        told('writing', checkVersion);
         const result = await work(query);
         told('writing', () => whileBusy(busyTimeoutMs, () => db.exec('COMMIT')));
         return result;
@@ -128,14 +130,9 @@ async function openPostgres({ url, blobs, ...options }: PostgresChoice): Promise
 }
 
 function inSqlite(sql: string): string {
-  return sql
-    .replace(/LIST\((\?\d+)\)/g, '(SELECT value FROM json_each($1))')
-    .replace(/FIELD\(([\w.]+), (\w+)\)/g, "($1 ->> '$$.$2')");
+  return sql.replace(/LIST\((\?\d+)\)/g, '(SELECT value FROM json_each($1))');
 }
 
 function inPostgres(sql: string): string {
-  return sql
-    .replace(/LIST\((\?\d+)\)/g, '(SELECT json_array_elements_text($1::json))')
-    .replace(/FIELD\(([\w.]+), (\w+)\)/g, "($1::json ->> '$2')")
-    .replace(/\?(\d+)/g, '$$$1');
+  return sql.replace(/LIST\((\?\d+)\)/g, '(SELECT json_array_elements_text($1::json))').replace(/\?(\d+)/g, '$$$1');
 }

@@ -2,14 +2,14 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres-store.js';
 import type { Store } from '../../src/store/store.js';
 import { describePostgres } from '../support/describe-postgres.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { describeSharedStateContract } from './shared-state-contract.js';
 import { describeStoreContract } from './store-contract.js';
-import { assistant, eventsFor, recordedOf, runOf } from './store-samples.js';
+import { assistant, eventsFor, failed, recordedOf, runOf } from './store-samples.js';
 
 const opener = new URL('./postgres-opener.ts', import.meta.url).href;
 const child = fileURLToPath(new URL('./store-child.ts', import.meta.url));
@@ -57,17 +57,32 @@ describePostgres('on a real server', () => {
     const run = (text: string) => server.run(database, text);
 
     /** A transaction of the test's own, which holds its locks until `end`. */
-    async function holding(text: string): Promise<{ end(): Promise<void> }> {
+    async function holding(text: string): Promise<{ run(text: string): Promise<unknown>; end(): Promise<void> }> {
       const client = new pg.Client({ connectionString: server.url(database) });
       await client.connect();
       await client.query('BEGIN; SET search_path = perdure');
       await client.query(text);
       return {
+        run: (more) => client.query(more),
         async end() {
           await client.query('COMMIT');
           await client.end();
         },
       };
+    }
+
+    /** Until so many of the store's connections wait for a lock. */
+    async function waiting(connections: number): Promise<void> {
+      await vi.waitFor(
+        async () => {
+          const found = await run(
+            `SELECT 1 FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'perdure' AND wait_event_type = 'Lock'`,
+          );
+          expect(found).toHaveLength(connections);
+        },
+        { timeout: 5_000 },
+      );
     }
 
     describe('opening', () => {
@@ -103,6 +118,18 @@ describePostgres('on a real server', () => {
         await run("UPDATE perdure.meta SET value = '99' WHERE name = 'schema_version'");
         await expect(store.createRun(runOf('r1'))).rejects.toMatchObject({ code: 'newer_schema' });
         await expect(store.getRun('r1')).rejects.toThrow(/Update perdure.*version 99/s);
+        expect(await run('SELECT run_key FROM perdure.runs')).toEqual([]);
+      });
+
+      test('stops what waited for a newer perdure to migrate, on a used connection and on a new one', async () => {
+        const store = await open({ poolSize: 2 });
+        const migration = await holding('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
+        const pending = store.createRun(runOf('r1'));
+        const refused = expect(pending).rejects.toMatchObject({ code: 'newer_schema' });
+        await waiting(1);
+        await migration.run("UPDATE meta SET value = '99' WHERE name = 'schema_version'");
+        await migration.end();
+        await refused;
         expect(await run('SELECT run_key FROM perdure.runs')).toEqual([]);
       });
 
@@ -204,6 +231,79 @@ describePostgres('on a real server', () => {
           );
           expect(verdicts.filter(({ type }) => type === 'granted')).toHaveLength(1);
         }
+      });
+
+      describe('with a run that changes hands', () => {
+        const by = (n: number) => ({ runId: `execution-${String(n)}`, runKey: 'r1' });
+        const sealing = eventsFor('r1', 'c1.0').seal(failed('k1', 'c1.0'), failed('k1', 'c1.0'));
+
+        test('refuses a call that is new to the ledger where the run was taken over meanwhile', async () => {
+          const store = await open();
+          await store.createRun({ ...runOf('r1'), by: by(1) });
+          const takeover = await holding("UPDATE runs SET execution = 'execution-2' WHERE run_key = 'r1'");
+          const refused = expect(store.applyLedger('k1', sealing, undefined, by(1))).rejects.toMatchObject({
+            code: 'overtaken',
+          });
+          await waiting(1);
+          await takeover.end();
+          await refused;
+          expect(await store.getCall('k1')).toBeUndefined();
+        });
+
+        test('lets nobody take the run over before a call is written that found it its own', async () => {
+          const [one, two] = [await open(), await open()];
+          await one.createRun({ ...runOf('r1'), by: by(1) });
+          // Rows can be read and locked, but not written.
+          const stall = await holding('LOCK TABLE calls IN SHARE MODE');
+          const sealed = one.applyLedger('k1', sealing, undefined, by(1));
+          await waiting(1);
+          const taken = two.takeOver('r1', { ...by(2), after: by(1).runId }).then(async (isTaken) => {
+            return [isTaken, await two.getCall('k1')];
+          });
+          await waiting(2);
+          await stall.end();
+          expect(await taken).toMatchObject([true, { row: { state: 'sealed' } }]);
+          expect(await sealed).toMatchObject({ type: 'settled' });
+        });
+
+        test('claims, records, intervenes and takes over side by side without a deadlock', async () => {
+          const stores = await Promise.all(Array.from({ length: 3 }, () => open()));
+          const [one] = stores as [Store];
+          const nothing = { reopened: [], resumed: { carried: {} as never } };
+          await one.createRun({ ...runOf('r1'), by: by(0) });
+          await Promise.allSettled(
+            Array.from({ length: 60 }, async (_, n) => {
+              const store = stores[n % 3] ?? one;
+              const asking = by(Math.floor(n / 20));
+              const ids = [n, n + 1, n + 2].map((id) => `c1.${String(id % 20)}`);
+              for (const id of ids)
+                await store.applyLedger(`k-${id}`, eventsFor('r1', id).claim('t', 1), undefined, asking);
+              await store.recordOutcomes(
+                ids.reverse().map((id) => recordedOf(`k-${id}`, 'r1', id)),
+                asking,
+              );
+              await store.intervene({
+                runKey: 'r1',
+                intervention: {
+                  kind: 'retry',
+                  id: `i${String(n)}`,
+                  by: 'ada',
+                  former: { status: 'failed' },
+                  ...nothing,
+                },
+                ledger: ids.map((id) => ({ key: `k-${id}`, event: eventsFor('r1', id).reopen() })),
+              });
+              await store.takeOver('r1', { ...by(asking.runId === by(0).runId ? 1 : 2), after: asking.runId });
+            }),
+          ).then((ends) => {
+            const refusals = ends.flatMap((end) =>
+              end.status === 'rejected' ? [(end.reason as { code: string }).code] : [],
+            );
+            expect(refusals.filter((code) => code !== 'overtaken')).toEqual([]);
+          });
+          const [found] = await run('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
+          expect(found).toMatchObject({ deadlocks: '0' });
+        });
       });
 
       test('gets over deadlocks', async () => {

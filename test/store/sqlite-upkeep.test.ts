@@ -32,6 +32,23 @@ test('opens no store where there is none, and makes none', async () => {
   await expect(openUpkeep({ path })).rejects.toMatchObject({ code: 'not_a_store' });
 });
 
+test.each([
+  ['newer_schema', "UPDATE meta SET value = 99 WHERE name = 'schema_version'"],
+  ['moved', "INSERT INTO meta (name, value) VALUES ('moved_to', 'postgres://elsewhere')"],
+])('writes nothing more once the store is another’s (%s)', async (code, change) => {
+  const place = sqlitePlace();
+  const store = await openStore(place.choice);
+  await store.putBody(new Uint8Array([1]));
+  await store.close();
+  const upkeep = await openUpkeep(place.choice);
+  await place.damage(change);
+  const collection = collectGarbage(upkeep, { closedRunsMs: null, graceMs: 0 });
+  await expect(collection).rejects.toMatchObject({ name: 'StoreError', code });
+  expect(await upkeep.query('SELECT id FROM bodies')).toHaveLength(1);
+  await upkeep.close();
+  await place.remove();
+});
+
 test('says what SQLite finds damaged in its file', async () => {
   const place = sqlitePlace();
   const store = await openStore(place.choice);

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Outcome } from '../../src/contract/call.js';
 import type { LedgerEvent } from '../../src/contract/ledger.js';
 import type { RunFilter } from '../../src/store/records.js';
 import { StoreError } from '../../src/store/store-error.js';
@@ -705,6 +706,29 @@ export function describeStoreContract(name: string, makePlace: () => Promise<Sto
           { key: 'k1', start: 1, worker: 'w1', startedAtMs: 100, endedAtMs: 200, failure: { a: 1 } },
           { key: 'k1', start: 2, worker: 'w2', startedAtMs: 300 },
         ]);
+      });
+
+      test('lists the calls of a run that failed, whatever their words hold, and no more than asked for', async () => {
+        const ended = (callId: string, outcome: Outcome, runKey = 'r1') =>
+          store.recordOutcomes([{ ...recordedOf(`k-${callId}`, runKey, callId), outcome }]);
+        const unwell = (callId: string, change: object): Outcome => {
+          const outcome = failed(`k-${callId}`, callId) as Extract<Outcome, { failure: object }>;
+          return { ...outcome, failure: { ...outcome.failure, ...change } };
+        };
+        await ended('c1.0', unwell('c1.0', { message: 'NUL \0 and half of \ud83d' }));
+        await ended('c1.1', unwell('c1.1', { class: 'cancelled' }));
+        await ended('c1.2', unwell('c1.2', { class: 'skipped' }));
+        await ended('c1.3', succeeded('k-c1.3', 'c1.3', '"status":"failed"'));
+        await ended('c1.4', { ...unwell('c1.4', {}), status: 'aborted' } as Outcome);
+        await ended('c1.5', unwell('c1.5', {}), 'r2');
+        for (let n = 0; n < 120; n += 1) {
+          const callId = `c2.${String(n)}`;
+          await ended(callId, unwell(callId, { class: n < 110 ? 'cancelled' : 'tool_bug' }));
+        }
+        expect((await store.listFailedCalls('r1', 2)).sort()).toEqual(['k-c1.0', 'k-c1.4']);
+        expect(await store.listFailedCalls('r1', 5)).toHaveLength(5);
+        expect(await store.listFailedCalls('r1', 100)).toHaveLength(12);
+        expect(await store.listFailedCalls('r2', 100)).toEqual(['k-c1.5']);
       });
     });
 

@@ -129,6 +129,23 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
         expect(await problems()).toEqual([{ kind: 'missing_node', id: last, runs: ['wf-r1'] }]);
       });
 
+      test('reads turns whose text no database could hold as text, and names the node that answered one', async () => {
+        const { head } = await store.createRun(runOf('r1'));
+        const { answer } = await store.commitTurn(commitOf(turnOf('r1', 1, head), 'NUL \0 and half of \ud83d'));
+        await place.damage(`UPDATE runs SET head = '${head}'`);
+        expect(await problems(true)).toEqual([]);
+        await place.damage(`DELETE FROM nodes WHERE id = '${answer.head}'`);
+        expect(await problems()).toEqual([{ kind: 'missing_node', id: answer.head, runs: ['wf-r1'] }]);
+      });
+
+      test('names a run that leads through a broken node only by an answer that a reset left behind', async () => {
+        const [root = '', second = ''] = await converse('r1', 2);
+        await place.damage(`UPDATE runs SET head = '${root}'`);
+        const [node] = await upkeep.query<{ body: string }>('SELECT body FROM nodes WHERE id = ?1', second);
+        await place.damage(`DELETE FROM bodies WHERE id = '${node?.body ?? ''}'`);
+        expect(await problems()).toEqual([{ kind: 'missing_body', id: node?.body, runs: ['wf-r1'] }]);
+      });
+
       test('names a missing message, result, artifact and manifest', async () => {
         await converse('r1', 1);
         const result = await runCall('r1', 'c2.0', 'long');
@@ -141,6 +158,28 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
           { kind: 'missing_body', id: result, runs: ['wf-r1'] },
         ]);
       });
+
+      test.each(['nodes', 'bodies'])(
+        'finds nothing missing of a run that is collected before it reads its %s',
+        async (table) => {
+          await converse('r1', 2);
+          await runCall('r1', 'c3.0', 'long');
+          await store.finishRun('r1', endOf('completed'));
+          let isCollected = false;
+          const check = await checkStore({
+            ...upkeep,
+            query: async <R>(sql: string, ...values: (string | number | null)[]) => {
+              if (!isCollected && sql.startsWith(`SELECT id FROM ${table} WHERE`)) {
+                isCollected = true;
+                expect(await collect(everything)).toMatchObject({ runs: [{ runKey: 'r1' }], nodes: 3 });
+              }
+              return await upkeep.query<R>(sql, ...values);
+            },
+          });
+          expect(isCollected).toBe(true);
+          expect(check).toMatchObject({ runs: 0, problems: [] });
+        },
+      );
 
       test('names an outcome without a message, which no model could be shown', async () => {
         await converse('r1', 0);
@@ -172,6 +211,17 @@ export function describeUpkeepContract(name: string, makePlace: () => Promise<Up
         const before = await checkStore(upkeep);
         expect(await collect(everything)).toMatchObject({ runs: [], nodes: 0, bodies: 0 });
         expect(await checkStore(upkeep)).toMatchObject({ nodes: before.nodes, bodies: before.bodies, problems: [] });
+      });
+
+      test('keeps the answers of turns whose text no database could hold as text', async () => {
+        const { head } = await store.createRun(runOf('r1'));
+        const { answer } = await store.commitTurn(commitOf(turnOf('r1', 1, head), 'NUL \0 and half of \ud83d'));
+        await store.createRun(runOf('r2', [assistant('goes')]));
+        await store.finishRun('r2', endOf('completed'));
+        // Only the turn still has it.
+        await place.damage(`UPDATE runs SET head = '${head}'`);
+        expect(await collect(everything)).toMatchObject({ runs: [{ runKey: 'r2' }], nodes: 1 });
+        expect(await store.getChain(answer.head)).toHaveLength(2);
       });
 
       test('takes a run that ended long enough ago, and leaves a tombstone that refuses', async () => {
