@@ -3,6 +3,7 @@ import type { RunActivities } from '../contract/activities.js';
 import { closeAgentCall, openAgentCall } from './agent-call.js';
 import { callModel } from './call-model.js';
 import { callTool } from './call-tool.js';
+import { unlessCollected } from './collected-run.js';
 import { ConversationCache } from './conversation-cache.js';
 import { endFormerAgent } from './end-former-agent.js';
 import { finishRun } from './finish-run.js';
@@ -18,16 +19,18 @@ export function createActivities(services: Services): RunActivities {
   const manifests = new ManifestCache(services.store);
   const conversations = new ConversationCache(services.store);
   const { heartbeatTimeoutMs } = services;
-  const bookkeeping = <T>(run: () => Promise<T>) => heartbeating(bookkeepingHeartbeatTimeoutMs, run);
+  const attempt = <T>(runKey: string, run: () => Promise<T>, timeoutMs = heartbeatTimeoutMs) =>
+    heartbeating(timeoutMs, () => unlessCollected(services.store, runKey, run));
+  const bookkeeping = <T>(runKey: string, run: () => Promise<T>) => attempt(runKey, run, bookkeepingHeartbeatTimeoutMs);
   return {
-    startRun: (input) => bookkeeping(() => startRun(services, input)),
-    resumeRun: (input) => bookkeeping(() => resumeRun(services, input)),
-    callModel: (input) => heartbeating(heartbeatTimeoutMs, () => callModel(services, manifests, conversations, input)),
-    callTool: (input) => heartbeating(heartbeatTimeoutMs, () => callTool(services, manifests, conversations, input)),
-    settleCall: (input) => bookkeeping(() => settleCall(services, manifests, input)),
-    finishRun: (input) => bookkeeping(() => finishRun(services, input)),
-    openAgentCall: (input) => bookkeeping(() => openAgentCall(services, manifests, input)),
-    closeAgentCall: (input) => bookkeeping(() => closeAgentCall(services, manifests, input)),
-    endFormerAgent: (input) => heartbeating(heartbeatTimeoutMs, () => endFormerAgent(services, input)),
+    startRun: (input) => bookkeeping(input.runKey, () => startRun(services, input)),
+    resumeRun: (input) => bookkeeping(input.runKey, () => resumeRun(services, input)),
+    callModel: (input) => attempt(input.runKey, () => callModel(services, manifests, conversations, input)),
+    callTool: (input) => attempt(input.call.runKey, () => callTool(services, manifests, conversations, input)),
+    settleCall: (input) => bookkeeping(input.call.runKey, () => settleCall(services, manifests, input)),
+    finishRun: (input) => bookkeeping(input.runKey, () => finishRun(services, input)),
+    openAgentCall: (input) => bookkeeping(input.call.runKey, () => openAgentCall(services, manifests, input)),
+    closeAgentCall: (input) => bookkeeping(input.call.runKey, () => closeAgentCall(services, manifests, input)),
+    endFormerAgent: (input) => attempt(input.runKey, () => endFormerAgent(services, input)),
   };
 }

@@ -6,8 +6,8 @@ import type { Intervening } from '../store/records.js';
 export const changedMeanwhileMs = 200;
 
 /** A call that runs again, as the store changes it and as its intervention records it. */
-export function reopening({ key, call }: ReopenedCall): Intervening['ledger'][number] {
-  return { key, event: { type: 'reopen', call } };
+export function reopening({ key, call, asOfMs }: ReopenedCall): Intervening['ledger'][number] {
+  return { key, event: { type: 'reopen', call, asOfMs } };
 }
 
 export function takenBack({ key, call, outcome }: ReopenedCall): TakenBack {

@@ -9,8 +9,7 @@ import { agentsOf, ledgerEffects } from '../policy/ledger-effect.js';
 import { planResume } from '../policy/resume-run.js';
 import type { ResumePlan, ResumeQuestion } from '../policy/resume-run.js';
 import type { CallRecord, RunRecord } from '../store/records.js';
-import { StoreError } from '../store/store-error.js';
-import { misuse, notReady } from '../temporal/failure-mapper.js';
+import { notReady } from '../temporal/failure-mapper.js';
 import { summarizeManifest } from '../tools/manifest.js';
 import { askingExecution, takeRun } from './asking-execution.js';
 import { paidCalls, usageOfAgents, usageOfParts } from './run-usage.js';
@@ -22,18 +21,9 @@ import { manifestFor, startRun } from './start-run.js';
  * Has a run go on from its last good step, under the same identity: rebuilds from the store what the workflow needs, pins
  * today's tools, and gives the failed calls of that step their attempts anew where that is safe. Needs no history. Carried
  * out once for each request, however often it is asked. A run that the store does not have yet (the child of a run that was
- * ended before the child began) starts; one that was collected meanwhile ends at once.
+ * ended before the child began) starts.
  */
 export async function resumeRun(services: Services, input: ResumeRunInput): Promise<ResumedRun> {
-  try {
-    return await goOn(services, input);
-  } catch (error) {
-    if (error instanceof StoreError && error.code === 'collected') throw misuse(error.message);
-    throw error;
-  }
-}
-
-async function goOn(services: Services, input: ResumeRunInput): Promise<ResumedRun> {
   const { store } = services;
   const { runKey, resume } = input;
   const found = await store.getRun(runKey);

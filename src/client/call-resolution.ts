@@ -63,11 +63,22 @@ export class CallResolution {
         tell: resolutionText(row, options.happened, options.note && this.#redactor.text(options.note)),
         ...formerOf(record),
       },
-      ledger: [{ key: row.key, event: { type: 'resolve', happened: options.happened, outcome }, rendered }],
+      ledger: [
+        {
+          key: row.key,
+          event: { type: 'resolve', happened: options.happened, outcome, asOfMs: row.updatedAtMs },
+          rendered,
+        },
+      ],
     });
     if (intervened.status === 'recorded') return outcome;
-    if (intervened.verdict.type === 'busy') throw stillRuns(run, row, intervened.verdict.retryAfterMs);
-    throw nothingToSettle(run, intervened.verdict.row ?? row);
+    // It has changed since it was looked at, and nobody knows its end still.
+    const { verdict } = intervened;
+    if (verdict.type === 'superseded' && verdict.row && isUnresolved(verdict.row)) {
+      return await this.settle(run, callId, options);
+    }
+    if (verdict.type === 'busy') throw stillRuns(run, row, verdict.retryAfterMs);
+    throw nothingToSettle(run, verdict.row ?? row);
   }
 
   async #happened(row: LedgerRow, options: ResolveOptions): Promise<{ outcome: Outcome; rendered: RenderedMessage }> {

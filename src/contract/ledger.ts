@@ -69,11 +69,15 @@ export type LedgerEvent =
    * A person has the run go on: the call gets its attempts and its time anew, and a failure that it ended with is taken back.
    * Refused where it did not fail, where nobody knows what became of it (`outcome_unknown`), and where a start could be a
    * second effect (`startIsSafe`). `call` is the call as it runs from now on: where nothing has happened yet and nobody
-   * may still run it, its declared effect takes the place of the old one.
+   * may still run it, its declared effect takes the place of the old one. `asOfMs` is the row's `updatedAtMs` as it was
+   * looked at: refused where it has changed since, because what is taken back would be told wrongly.
    */
-  | { type: 'reopen'; call: LedgerCall }
-  /** A person says what became of a call whose effect is unknown. Refused for a call of which it is known, or that runs. */
-  | { type: 'resolve'; happened: boolean; outcome: Outcome };
+  | { type: 'reopen'; call: LedgerCall; asOfMs?: number }
+  /**
+   * A person says what became of a call whose effect is unknown. Refused for a call of which it is known, or that runs, or
+   * that has changed since it was looked at (`asOfMs`, as above).
+   */
+  | { type: 'resolve'; happened: boolean; outcome: Outcome; asOfMs?: number };
 
 /** Who starts a body, and when on its own clock (epoch milliseconds), which tells its end as well. */
 export interface StartedBy {

@@ -158,6 +158,7 @@ function seal(row: LedgerRow, event: LedgerEvent & { type: 'seal' }, nowMs: numb
 }
 
 function reopen(row: LedgerRow | undefined, event: LedgerEvent & { type: 'reopen' }, nowMs: number): LedgerTransition {
+  if (row && hasChanged(row, event)) return { verdict: { type: 'superseded', row } };
   const reopened = row && reopenedRow(row, event.call, nowMs);
   if (reopened) return { write: reopened, verdict: { type: 'accepted', row: reopened } };
   if (row && isOtherCall(row, event.call)) return { verdict: { type: 'mismatch', row } };
@@ -209,6 +210,7 @@ function resolve(
       ? { verdict: { type: 'settled', row, outcome: row.outcome } }
       : { verdict: { type: 'superseded', row } };
   }
+  if (hasChanged(row, event)) return { verdict: { type: 'superseded', row } };
   const { happened, outcome } = event;
   const resolved: LedgerRow = {
     ...settled(spend(row, nowMs), outcome, happened ? 'done' : 'failed'),
@@ -216,6 +218,10 @@ function resolve(
     updatedAtMs: nowMs,
   };
   return { write: resolved, verdict: { type: 'accepted', row: resolved } };
+}
+
+function hasChanged(row: LedgerRow, { asOfMs }: { asOfMs?: number }): boolean {
+  return asOfMs !== undefined && row.updatedAtMs !== asOfMs;
 }
 
 /** Whether nobody knows if the call has had its effect: as it was recorded, or because a start of it was never ended. */

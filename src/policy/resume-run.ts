@@ -66,6 +66,8 @@ export interface ReopenedCall {
   key: string;
   call: LedgerCall;
   outcome?: Outcome;
+  /** The row's `updatedAtMs` as it was looked at. */
+  asOfMs: number;
 }
 
 export interface ResumePlan {
@@ -226,7 +228,7 @@ function reopenedCall(
   if (outcome && !('failure' in outcome && isCurable(outcome.failure.class))) return undefined;
   const now = ledgerCallOf(call, question.effectOf(call.tool) ?? row.effect);
   if (!reopenedRow(row, now, question.nowMs)) return undefined;
-  return { key: call.key, call: now, ...(outcome ? { outcome } : {}) };
+  return { key: call.key, call: now, ...(outcome ? { outcome } : {}), asOfMs: row.updatedAtMs };
 }
 
 function ledgerCallOf({ runKey, callId, tool, digest }: ToolCall, effect: Effect): LedgerCall {

@@ -67,6 +67,10 @@ export function notReady(message: string, delayMs: number): ApplicationFailure {
   });
 }
 
+export function isNotReady(error: unknown): boolean {
+  return error instanceof ApplicationFailure && error.type === machineryTypes.notReady;
+}
+
 /** A mistake in how perdure is used, which no retry cures: ends the workflow. */
 export function misuse(message: string): ApplicationFailure {
   return ApplicationFailure.create({ type: machineryTypes.misuse, message, nonRetryable: true });

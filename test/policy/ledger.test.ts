@@ -5,6 +5,7 @@ import { lostStart, startIsSafe } from '../../src/policy/ledger.js';
 import {
   callOf,
   eventsOf,
+  failureOf,
   GRACE_MS,
   KEY_TTL_MS,
   KEYED,
@@ -396,6 +397,30 @@ describe('time spent', () => {
     bench.nowMs -= 5_000;
     bench.apply(end('a', 'none', 10));
     expect(bench.row?.spentMs).toBe(10);
+  });
+});
+
+describe('a decision about a call that has changed since it was looked at', () => {
+  const reopenAsOf = (asOfMs: number) => bench.apply({ type: 'reopen', call: callOf(ONCE), asOfMs });
+  const resolveAsOf = (asOfMs: number) =>
+    bench.apply({ type: 'resolve', happened: true, outcome: outcomeOf('found'), asOfMs });
+
+  test('takes back no failure that nobody has seen', () => {
+    bench.types(claim('a'), begin('a'));
+    const seen = bench.row?.updatedAtMs ?? 0;
+    bench.nowMs += 5;
+    bench.apply({ type: 'settle', token: 'a', outcome: failureOf('auth_failed', 'none') });
+    expect(reopenAsOf(seen)).toMatchObject({ type: 'superseded', row: { outcome: { status: 'failed' } } });
+    expect(reopenAsOf(seen + 5)).toMatchObject({ type: 'accepted' });
+  });
+
+  test('settles no outcome that nobody has seen', () => {
+    bench.types(claim('a'), begin('a'));
+    const seen = bench.row?.updatedAtMs ?? 0;
+    bench.nowMs += 5;
+    bench.apply({ type: 'settle', token: 'a', outcome: failureOf('outcome_unknown', 'unknown') });
+    expect(resolveAsOf(seen)).toMatchObject({ type: 'superseded' });
+    expect(resolveAsOf(seen + 5)).toMatchObject({ type: 'accepted', row: { state: 'done' } });
   });
 });
 
