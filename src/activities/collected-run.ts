@@ -1,3 +1,4 @@
+import { collectedText } from '../store/collected-text.js';
 import type { Store } from '../store/store.js';
 import { StoreError } from '../store/store-error.js';
 import { isNotReady, misuse } from '../temporal/failure-mapper.js';
@@ -14,10 +15,6 @@ export async function unlessCollected<T>(store: Store, runKey: string, run: () =
     // Where the store does not say, what was thrown stands.
     const tombstone = await store.getTombstone(runKey).catch(() => undefined);
     if (!tombstone) throw error;
-    const day = new Date(tombstone.collectedAtMs).toISOString().slice(0, 10);
-    throw misuse(
-      `the run ${tombstone.workflowId} had ended and was collected on ${day}, with the record of its calls; ` +
-        'nothing of it can run again. Start a new run',
-    );
+    throw misuse(`the ${collectedText(tombstone)}; nothing of it can run again. Start a new run`);
   }
 }

@@ -1,3 +1,4 @@
+import { collectedText } from '../store/collected-text.js';
 import type { Store } from '../store/store.js';
 import { PerdureError } from './perdure-error.js';
 
@@ -8,10 +9,7 @@ import { PerdureError } from './perdure-error.js';
 export async function refuseCollectedRun(store: Store, runKey: string | undefined): Promise<void> {
   const tombstone = runKey === undefined ? undefined : await store.getTombstone(runKey);
   if (!tombstone) return;
-  const day = new Date(tombstone.collectedAtMs).toISOString().slice(0, 10);
-  throw new PerdureError(
-    'run_not_found',
-    `The run ${tombstone.workflowId} had ended and was collected on ${day}, with the record of its calls.`,
-    { next: 'Nothing of it can run again. Start a new run: perdure run "…"' },
-  );
+  throw new PerdureError('run_not_found', `The ${collectedText(tombstone)}.`, {
+    next: 'Nothing of it can run again. Start a new run: perdure run "…"',
+  });
 }

@@ -2,6 +2,7 @@
 import type { CallModelResult } from '../contract/activities.js';
 import type { Intervention, PinnedRun, RecordedIntervention } from '../contract/intervention.js';
 import type { AgentRunResult, RunStatus } from '../contract/run.js';
+import { collectedText } from './collected-text.js';
 import type {
   AskingExecution,
   RunRecord,
@@ -89,13 +90,9 @@ export function readTombstone(row: TombstoneRow): Tombstone {
   };
 }
 
-export function collected(name: string, { run_key, workflow_id, collected_at_ms }: TombstoneRow): StoreError {
-  const day = new Date(collected_at_ms).toISOString().slice(0, 10);
-  return new StoreError(
-    'collected',
-    `store ${name}: the run ${workflow_id} (${run_key}) had ended and was collected on ${day}, with the record of its ` +
-      'calls; nothing of it can run again. Start a new run',
-  );
+export function collected(name: string, row: TombstoneRow): StoreError {
+  const what = collectedText(readTombstone(row));
+  return new StoreError('collected', `store ${name}: the ${what}; nothing of it can run again. Start a new run`);
 }
 
 export function readAnswer(row: TurnRow | undefined): CallModelResult | undefined {

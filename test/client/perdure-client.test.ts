@@ -369,7 +369,7 @@ describe('a run that was collected', () => {
     ...{ runKey: 'key-1', workflowId: 'run-one', status: 'failed' as const },
     ...{ startedAtMs: 1, endedAtMs: 2, collectedAtMs: Date.UTC(2026, 10, 30) },
   };
-  const collected = 'The run run-one had ended and was collected on 2026-11-30, with the record of its calls.';
+  const collected = 'The run run-one (key-1) had ended and was collected on 2026-11-30, with the record of its calls.';
 
   it.each([
     ['that the server still knows', []],
