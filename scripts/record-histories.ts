@@ -5,8 +5,8 @@
  *     node --import ./test/typescript-resolver.ts scripts/record-histories.ts [PREFIX]
  *
  * Writes `test/replay/histories/PREFIX-SCENARIO[-N].history.json`, one file for each run of a chain, long ones as `.gz`.
- * Default prefix: `v` and the package's version. Needs a Temporal CLI. Scenarios that have files are left alone; delete those of an unreleased
- * shape first.
+ * Default prefix: `v` and the package's version. Needs a Temporal CLI. Scenarios that have files are left alone; delete
+ * those of an unreleased shape first.
  */
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
